@@ -1,0 +1,3 @@
+module daybook
+
+go 1.26.0
