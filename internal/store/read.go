@@ -1,0 +1,167 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"daybook/internal/series"
+	"daybook/internal/slot"
+	"daybook/internal/table"
+	"daybook/keys"
+)
+
+// RingSamples appends to dst the samples of the hours from..to (both included) that the ring of a series holds: one
+// point read. A series without a ring has none.
+func (s *Store) RingSamples(ctx context.Context, dst []series.Sample, id series.ID, from, to series.Hour) ([]series.Sample, error) {
+	e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), s.ringProject(from, to))
+	if err != nil {
+		return dst, err
+	}
+	return s.samples(ctx, dst, s.cfg.Tables.Ring(), e, from, to)
+}
+
+// PageSamples appends to dst the samples of the hours from..to that the page of a day holds: one point read.
+func (s *Store) PageSamples(ctx context.Context, dst []series.Sample, id series.ID, day series.Day, from, to series.Hour) ([]series.Sample, error) {
+	name := s.cfg.Tables.Pages(day)
+	e, err := s.get(ctx, name, id, keys.PageRow(id, day), nil)
+	if err != nil {
+		return dst, err
+	}
+	return s.samples(ctx, dst, name, e, from, to)
+}
+
+// OwnRing gives what this writer has in the ring of a series: a slot for each hour, oldest first.
+func (s *Store) OwnRing(ctx context.Context, id series.ID) ([]HourSlot, error) {
+	e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.ownHours(ctx, s.cfg.Tables.Ring(), e)
+}
+
+// OwnPageHour gives this writer's slot of an hour in the page of its day, nil where there is none. The day's own
+// slot may hold samples of the hour too.
+func (s *Store) OwnPageHour(ctx context.Context, id series.ID, h series.Hour) ([]byte, error) {
+	name, property := s.cfg.Tables.Pages(h.Day()), keys.HourProperty(h, s.cfg.Writer)
+	e, err := s.get(ctx, name, id, keys.PageRow(id, h.Day()), []string{property})
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.wholeValue(ctx, name, e, property)
+	if err != nil {
+		return nil, fmt.Errorf("reading hour %v of series %v: %w", h.Start().Time(), id, err)
+	}
+	return data, nil
+}
+
+// get is a point read for which a missing entity is an empty one.
+func (s *Store) get(ctx context.Context, name string, id series.ID, row keys.Row, project []string) (table.Entity, error) {
+	key := s.key(id, row)
+	e, err := s.svc.Get(ctx, name, key, project)
+	if errors.Is(err, table.ErrNotFound) {
+		return table.Entity{Key: key}, nil
+	}
+	if err != nil {
+		return e, fmt.Errorf("reading row %q of table %q: %w", row, name, err)
+	}
+	return e, nil
+}
+
+// ringProject names the slots of the hours, or gives nil where most of them are wanted anyway.
+func (s *Store) ringProject(from, to series.Hour) (project []string) {
+	if to-from >= keys.RingSlots/2 {
+		return nil
+	}
+	for h := from; h <= to; h++ {
+		for _, w := range s.writers {
+			project = append(project, keys.RingProperty(h, w))
+		}
+	}
+	return project
+}
+
+// stored is a slot as it lies in an entity.
+type stored struct {
+	keys.Property
+	name string
+	data []byte
+	info slot.Info
+}
+
+// slotsOf lists the slots of an entity in the order in which their samples count: days before hours, and what began
+// earlier first.
+func (s *Store) slotsOf(ctx context.Context, name string, e table.Entity) ([]stored, error) {
+	var found []stored
+	for _, p := range e.Properties {
+		property, ok := keys.ParseProperty(p.Name)
+		if !ok || property.Part > 0 || len(p.Value) == 0 {
+			continue
+		}
+		data, err := s.wholeValue(ctx, name, e, p.Name)
+		if err != nil {
+			return nil, fmt.Errorf("row %q of table %q: %w", e.Key.Row, name, err)
+		}
+		info, err := slot.Inspect(data)
+		if err != nil {
+			return nil, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, p.Name, err)
+		}
+		found = append(found, stored{property, p.Name, data, info})
+	}
+	slices.SortStableFunc(found, func(a, b stored) int {
+		if a.Day != b.Day {
+			if a.Day {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.info.Start, b.info.Start)
+	})
+	return found, nil
+}
+
+// samples merges the slots of an entity that lie in the hours from..to; others, such as a ring slot of yesterday,
+// are passed over.
+func (s *Store) samples(ctx context.Context, dst []series.Sample, name string, e table.Entity, from, to series.Hour) ([]series.Sample, error) {
+	slots, err := s.slotsOf(ctx, name, e)
+	if err != nil {
+		return dst, err
+	}
+	base := len(dst)
+	for _, one := range slots {
+		if !one.Day && (one.info.Start < from || one.info.Start > to) {
+			continue
+		}
+		before := len(dst)
+		if dst, err = slot.Decode(dst, one.data); err != nil {
+			return dst, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, one.name, err)
+		}
+		dst = settle(dst, base, before)
+	}
+	return dst, nil
+}
+
+// settle merges dst[before:], which was just appended, into dst[base:before].
+func settle(dst []series.Sample, base, before int) []series.Sample {
+	if before == base || before == len(dst) || dst[before].T > dst[before-1].T {
+		return dst
+	}
+	merged, _ := slot.Merge(nil, dst[base:before], dst[before:])
+	return append(dst[:base], merged...)
+}
+
+func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]HourSlot, error) {
+	slots, err := s.slotsOf(ctx, name, e)
+	if err != nil {
+		return nil, err
+	}
+	var own []HourSlot
+	for _, one := range slots {
+		if !one.Day && one.Writer == s.cfg.Writer {
+			own = append(own, HourSlot{one.info.Start, one.data})
+		}
+	}
+	return own, nil
+}
