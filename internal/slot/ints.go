@@ -1,0 +1,506 @@
+package slot
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// order is what of a sequence of integers is written.
+type order uint8
+
+const (
+	plain      order = iota // each number less the first
+	delta                   // each number less its predecessor
+	deltaDelta              // each difference less the difference before it
+)
+
+// model is the shape that was found best for a sequence: what is written is the residuals
+//
+//	plain        (x[i] - x[0]) / step - base
+//	delta        (x[i] - x[i-1]) / step - base
+//	deltaDelta   (x[i] - x[i-1]) / step - (x[i-1] - x[i-2]) / step, where base is the first difference
+//
+// for i >= 1. All arithmetic is modulo 1<<64, so any int64 comes back.
+type model struct {
+	order    order
+	fineness uint
+	signed   bool  // residuals are zigzagged; otherwise none is below zero
+	step     int64 // the greatest common divisor of all differences, at least 1
+	base     int64
+}
+
+// Bits of the byte that tells the model.
+const (
+	modelSigned = 1 << 4
+	modelStep   = 1 << 5
+	modelBase   = 1 << 6
+)
+
+func (m *model) head() byte {
+	head := byte(m.order) | byte(m.fineness)<<2
+	if m.signed {
+		head |= modelSigned
+	}
+	if m.step != 1 {
+		head |= modelStep
+	}
+	if m.base != 0 {
+		head |= modelBase
+	}
+	return head
+}
+
+func (m *model) append(dst []byte) []byte {
+	dst = append(dst, m.head())
+	if m.step != 1 {
+		dst = binary.AppendUvarint(dst, uint64(m.step))
+	}
+	if m.base != 0 {
+		dst = binary.AppendUvarint(dst, zigzag(m.base))
+	}
+	return dst
+}
+
+// intEncoder writes sequences of integers. It is scratch memory: plan, then write, then the next sequence.
+type intEncoder struct {
+	model
+	diffs     []int64 // x[i+1] - x[i], divided by step
+	residuals []uint64
+	span      struct{ min, max, minDiff int64 } // of (x - x[0]) / step, and of diffs
+	hist      histogram
+	fine      histogram
+	huffman   huffman
+	table     [maxTableBytes]byte
+	tableBits uint
+	bits      int // size of table and residuals
+}
+
+// plan finds the model and the codes for x and returns the size of everything in bytes. x has at least two numbers.
+func (e *intEncoder) plan(x []int64) int {
+	e.differences(x)
+	e.divide()
+	e.chooseOrder()
+	e.residuals = e.residuals[:0]
+	e.fillResiduals()
+	e.countSymbols()
+	e.chooseFineness()
+	e.huffman.build(&e.hist)
+	e.measure()
+	return 1 + uvarintLen(uint64(e.step)) + uvarintLen(zigzag(e.base)) + (e.bits+7)/8
+}
+
+// differences fills diffs and finds their greatest common divisor.
+func (e *intEncoder) differences(x []int64) {
+	e.diffs = slices.Grow(e.diffs[:0], len(x)-1)[:len(x)-1]
+	step := uint64(0)
+	prev := x[0]
+	for i, v := range x[1:] {
+		d := v - prev
+		prev = v
+		e.diffs[i] = d
+		if step != 1 && d != 0 {
+			step = gcd(step, d)
+		}
+	}
+	e.step = int64(step)
+	if e.step <= 0 { // all alike; or 1<<63, which is not worth an int64's sign
+		e.step = 1
+	}
+}
+
+// gcd returns the greatest common divisor of a and |d|; that of 0 and d is |d|.
+func gcd(a uint64, d int64) uint64 {
+	b := uint64(d)
+	if d < 0 {
+		b = -b
+	}
+	for a != 0 {
+		if (a|b)>>32 == 0 { // the short division is several times quicker
+			a, b = uint64(uint32(b)%uint32(a)), a
+		} else {
+			a, b = b%a, a
+		}
+	}
+	return b
+}
+
+// divide divides the differences by step and finds what range they and the numbers cover.
+func (e *intEncoder) divide() {
+	if e.step > 1 {
+		for i, d := range e.diffs {
+			if d != 0 {
+				e.diffs[i] = d / e.step
+			}
+		}
+	}
+	y, lo, hi, lowest := int64(0), int64(0), int64(0), e.diffs[0]
+	for _, d := range e.diffs {
+		y += d
+		lo, hi, lowest = min(lo, y), max(hi, y), min(lowest, d)
+	}
+	e.span.min, e.span.max, e.span.minDiff = lo, hi, lowest
+}
+
+// middles returns about the medians of the numbers and of the differences, from a few of them. Where most are equal it is
+// nearly always exactly that value, which makes most residuals zero.
+func (e *intEncoder) middles(x0, d0 *[15]int64) (ofNumbers, ofDiffs int64) {
+	n := 0
+	stride := max(1, len(e.diffs)/len(d0))
+	y, next := int64(0), stride/2
+	for i, d := range e.diffs {
+		y += d
+		if i == next && n < len(d0) {
+			x0[n], d0[n] = y, d
+			n++
+			next += stride
+		}
+	}
+	slices.Sort(x0[:n])
+	slices.Sort(d0[:n])
+	return x0[n/2], d0[n/2]
+}
+
+// chooseOrder estimates what each order would cost, from the entropy of octaves, and keeps the best with its base.
+func (e *intEncoder) chooseOrder() {
+	var x0, d0 [15]int64
+	midX, midD := e.middles(&x0, &d0)
+	minD := e.span.minDiff
+	var asPlain, asDelta, asRise, asDelta2 octaves
+	y, prev := int64(0), e.diffs[0]
+	for _, d := range e.diffs {
+		y += d
+		asPlain[bits.Len64(zigzag(y-midX))&127]++
+		asDelta[bits.Len64(zigzag(d-midD))&127]++
+		asRise[bits.Len64(uint64(d-minD))&127]++
+		asDelta2[bits.Len64(zigzag(d-prev))&127]++
+		prev = d
+	}
+	e.order, e.base, e.signed = delta, minD, false
+	best := asRise.cost()
+	consider := func(o order, base int64, cost float64) {
+		if cost < best {
+			best = cost
+			e.order, e.base, e.signed = o, base, true
+		}
+	}
+	if midD != minD {
+		consider(delta, midD, asDelta.cost())
+	}
+	consider(deltaDelta, e.diffs[0], asDelta2.cost())
+	if midX == e.span.min { // most numbers are the lowest: peaks upwards need no sign
+		consider(plain, midX, asPlain.cost()-float64(len(e.diffs)-int(asPlain[0])))
+		e.signed = e.signed && e.order != plain
+		return
+	}
+	consider(plain, midX, asPlain.cost())
+}
+
+// octaves counts numbers by their length in bits.
+type octaves [128]uint32
+
+// cost estimates the size in bits. A zero counts as a symbol, not as part of a run; for runs that are not clustered the
+// difference is small.
+func (o *octaves) cost() float64 {
+	total, sum := uint32(0), 0.0
+	for l, n := range o[:65] {
+		if n > 0 {
+			total += n
+			sum += float64(n)*float64(max(l-1, 0)) - countBits(n)
+		}
+	}
+	return sum + countBits(total)
+}
+
+// fillResiduals computes the residuals of the model chosen.
+func (e *intEncoder) fillResiduals() {
+	e.residuals = slices.Grow(e.residuals, len(e.diffs))[:len(e.diffs)]
+	out := e.residuals
+	switch {
+	case e.order == plain:
+		y := -e.base
+		for i, d := range e.diffs {
+			y += d
+			out[i] = zigzag(y)
+		}
+		if !e.signed {
+			for i, u := range out {
+				out[i] = uint64(unzigzag(u))
+			}
+		}
+	case e.order == deltaDelta:
+		prev := e.base
+		for i, d := range e.diffs {
+			out[i] = zigzag(d - prev)
+			prev = d
+		}
+	case e.signed:
+		for i, d := range e.diffs {
+			out[i] = zigzag(d - e.base)
+		}
+	default:
+		for i, d := range e.diffs {
+			out[i] = uint64(d - e.base)
+		}
+	}
+}
+
+// countSymbols fills fine with the symbols at the greatest fineness.
+func (e *intEncoder) countSymbols() {
+	e.fine = histogram{}
+	run := uint(0)
+	for _, u := range e.residuals {
+		if u == 0 {
+			run++
+			continue
+		}
+		if run > 0 {
+			e.fine[bits.Len(run)-1]++
+			run = 0
+		}
+		class, _ := classOf(u, maxFineness)
+		e.fine[firstClass+class]++
+	}
+	if run > 0 {
+		e.fine[bits.Len(run)-1]++
+	}
+}
+
+// chooseFineness weighs the size of the table against that of what is written with it.
+func (e *intEncoder) chooseFineness() {
+	best := 0.0
+	for f := uint(0); f <= maxFineness; f++ {
+		var h histogram
+		coarsen(&h, &e.fine, f)
+		if cost := symbolCost(&h, f); f == 0 || cost < best {
+			best, e.fineness = cost, f
+			e.hist = h
+		}
+	}
+}
+
+// coarsen adds up the classes of fine, which is of the greatest fineness.
+func coarsen(h, fine *histogram, fineness uint) {
+	copy(h[:firstClass+1], fine[:firstClass+1])
+	for class, n := range fine[firstClass+1:] {
+		if n > 0 {
+			u, _ := classStart(uint(class+1), maxFineness)
+			c, _ := classOf(u, fineness)
+			h[firstClass+c] += n
+		}
+	}
+}
+
+// symbolCost estimates table and symbols in bits.
+func symbolCost(h *histogram, fineness uint) float64 {
+	const bitsPerEntry = 2.5 // of the table, by experience
+	total, sum := uint32(0), 0.0
+	lo, hi := 0, 0
+	for sym, n := range h {
+		if n == 0 {
+			continue
+		}
+		total += n
+		sum += float64(n)*float64(symbolWidth(sym, fineness)) - countBits(n)
+		if sym > firstClass {
+			hi = sym
+			if lo == 0 {
+				lo = sym
+			}
+		}
+	}
+	return sum + countBits(total) + bitsPerEntry*float64(hi-lo)
+}
+
+// symbolWidth is how many plain bits follow a symbol.
+func symbolWidth(sym int, fineness uint) uint {
+	if sym <= maxRunBits {
+		return uint(sym)
+	}
+	_, width := classStart(uint(sym-firstClass), fineness)
+	return width
+}
+
+// measure computes the exact size.
+func (e *intEncoder) measure() {
+	w := bitWriter{b: e.table[:]}
+	putTable(&w, &e.huffman, e.fineness)
+	e.tableBits = uint(w.pos)*8 + w.n
+	e.bits = int(e.tableBits)
+	for sym, n := range e.hist {
+		if n > 0 {
+			e.bits += int(n) * int(uint(e.huffman.lens[sym])+symbolWidth(sym, e.fineness))
+		}
+	}
+}
+
+// append writes the sequence that was planned, except its first number.
+func (e *intEncoder) append(dst []byte) []byte {
+	dst = e.model.append(dst)
+	n := len(dst)
+	dst = slices.Grow(dst, (e.bits+7)/8+slack)
+	w := bitWriter{b: dst[n:cap(dst)]}
+	whole := e.tableBits / 8
+	for _, v := range e.table[:whole] {
+		w.put(uint64(v), 8)
+	}
+	w.put(uint64(e.table[whole]>>(8-e.tableBits%8)), e.tableBits%8)
+	e.writeResiduals(&w)
+	return dst[:n+w.end()]
+}
+
+func (e *intEncoder) writeResiduals(w *bitWriter) {
+	run := uint(0)
+	fineness := e.fineness
+	for _, u := range e.residuals {
+		if u == 0 {
+			run++
+			continue
+		}
+		if run > 0 {
+			e.writeRun(w, run)
+			run = 0
+		}
+		class, width := classOf(u, fineness)
+		c := e.huffman.codes[firstClass+class]
+		place := u & (1<<(width&63) - 1)
+		if width <= 56-maxCode {
+			w.put(uint64(c.bits)<<width|place, uint(c.len)+width)
+		} else {
+			w.put(uint64(c.bits), uint(c.len))
+			w.putLong(place, width)
+		}
+	}
+	if run > 0 {
+		e.writeRun(w, run)
+	}
+}
+
+func (e *intEncoder) writeRun(w *bitWriter, run uint) {
+	width := uint(bits.Len(run)) - 1
+	c := e.huffman.codes[width]
+	w.put(uint64(c.bits)<<width|uint64(run-1<<width), uint(c.len)+width)
+}
+
+// uvarintLen is the size of v as a varint.
+func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+// intDecoder reads one sequence in portions.
+type intDecoder struct {
+	model
+	table table
+	r     bitReader
+	x     int64 // the last number returned (plain: the first of the sequence)
+	diff  int64 // deltaDelta: the last difference, in steps
+	zeros int   // what remains of a run
+}
+
+// begin reads model and table from b; the sequence begins with first.
+func (d *intDecoder) begin(b []byte, first int64) error {
+	rest, err := d.readModel(b)
+	if err != nil {
+		return err
+	}
+	d.r = bitReader{b: rest}
+	d.x, d.diff, d.zeros = first, d.base, 0
+	return d.table.read(&d.r, d.fineness)
+}
+
+func (m *model) readModel(b []byte) (rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, fmt.Errorf("%w: a sequence is missing", ErrCorrupt)
+	}
+	head := b[0]
+	*m = model{order: order(head & 3), fineness: uint(head >> 2 & 3), signed: head&modelSigned != 0, step: 1}
+	if m.order > deltaDelta || m.fineness > maxFineness || head >= modelBase<<1 {
+		return nil, fmt.Errorf("%w: model %#x", ErrCorrupt, head)
+	}
+	p := parser{b: b[1:]}
+	if head&modelStep != 0 {
+		m.step = int64(p.uvarint())
+	}
+	if head&modelBase != 0 {
+		m.base = unzigzag(p.uvarint())
+	}
+	return p.b, p.err
+}
+
+// end returns what follows the sequence.
+func (d *intDecoder) end() ([]byte, error) {
+	n, ok := d.r.end()
+	if !ok || d.zeros != 0 {
+		return nil, fmt.Errorf("%w: a sequence ends early", ErrCorrupt)
+	}
+	return d.r.b[n:], nil
+}
+
+// read returns the next len(out) numbers.
+func (d *intDecoder) read(out []int64) {
+	d.readResiduals(out)
+	x, step, base := d.x, d.step, d.base
+	switch d.order {
+	case plain:
+		for i, r := range out {
+			out[i] = x + (r+base)*step
+		}
+		return
+	case delta:
+		for i, r := range out {
+			x += (r + base) * step
+			out[i] = x
+		}
+	case deltaDelta:
+		diff := d.diff
+		for i, r := range out {
+			diff += r
+			x += diff * step
+			out[i] = x
+		}
+		d.diff = diff
+	}
+	d.x = x
+}
+
+func (d *intDecoder) readResiduals(out []int64) {
+	i := d.fillZeros(out, 0)
+	b, pos, t := d.r.b, d.r.pos, &d.table
+	shift := 63 - t.longest
+	var signMask uint64 // all ones where the lowest bit is a sign
+	if d.signed {
+		signMask = ^uint64(0)
+	}
+	for i < len(out) {
+		w := window(b, pos)
+		e := t.entries[w>>1>>(shift&63)&(1<<maxCode-1)]
+		used := uint(e & 0xff)
+		codeLen := uint(e >> 8 & 0xff)
+		sym := e >> 16
+		var place uint64
+		if used <= 57 {
+			place = top(w<<(codeLen&63), used-codeLen)
+		} else {
+			far := bitReader{b, pos + codeLen}
+			place = far.takeLong(used - codeLen)
+		}
+		pos += used
+		u := t.starts[sym] + place
+		if sym <= maxRunBits {
+			d.zeros = int(u)
+			i = d.fillZeros(out, i)
+			continue
+		}
+		sign := -(u & 1) & signMask
+		out[i] = int64(u>>(signMask&1) ^ sign)
+		i++
+	}
+	d.r.pos = pos
+}
+
+// fillZeros writes what it can of the current run to out[i:] and returns where it ended.
+func (d *intDecoder) fillZeros(out []int64, i int) int {
+	n := min(d.zeros, len(out)-i)
+	clear(out[i : i+n])
+	d.zeros -= n
+	return i + n
+}
