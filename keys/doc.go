@@ -3,17 +3,17 @@
 // coordination. Keys and names are made of [0-9a-z_-] only (names without the dash): labels never go into one.
 //
 // The whole database, with the default prefix "daybook", the series
-// up{instance="a:9100",job="node"} (id 7c9ee0e2…), the day 2026-11-30 and the writer "a":
+// up{instance="a:9100",job="node"} (id 3252f164…), the day 2026-11-30 and the writer "a":
 //
 //	table              partition  row                                       properties
 //	daybookmeta        meta       store                                     version, buckets
 //	daybookmeta        meta       writer-a                                  closed
-//	daybookcat202611   5e         7c9ee0e2…                                 labels
-//	daybookring        5e         7c9ee0e2…                                 h00_a … h25_a
-//	daybookraw202611   5e         7c9ee0e2…-479212                          d_a, h00_a … h23_a
+//	daybookcat202611   20         3252f164…                                 labels
+//	daybookring        20         3252f164…                                 h00_a … h25_a
+//	daybookraw202611   20         3252f164…-479212                          d_a, h00_a … h23_a
 //
 // Partition. The bucket: the first one, two or three hexadecimal digits of the part of the id that depends on all
-// labels, and the tenant behind it where there is one ("5e-acme"). Hash first, so that the writes of one moment
+// labels, and the tenant behind it where there is one ("20-acme"). Hash first, so that the writes of one moment
 // scatter over all partitions.
 //
 // Row. The id begins with a hash of the metric name, so the series of one metric are neighbours in each partition.

@@ -33,10 +33,8 @@ func (p Tables) CatalogueMonth(name string) (Month, bool) {
 		return 0, false
 	}
 	n, err := strconv.Atoi(digits)
-	if err != nil || n%100 < 1 || n%100 > 12 {
-		return 0, false
-	}
-	return Month(n/100*12 + n%100 - 1), true
+	month := Month(n/100*12 + n%100 - 1)
+	return month, err == nil && month.String() == digits // Atoi takes "+02611", and there is no month 13
 }
 
 // Month counts calendar months (UTC) since the year 0.
@@ -90,7 +88,8 @@ type Property struct {
 	Part   int    // which part of its value
 }
 
-// ParseProperty reads the name of a slot's property; ok is false for any other property.
+// ParseProperty reads the name of a slot's property; ok is false for any other property. What it reads is written
+// the same again, so no two names are read alike.
 func ParseProperty(name string) (p Property, ok bool) {
 	fields := strings.Split(name, "_")
 	if len(fields) < 2 || len(fields) > 3 || CheckWriter(fields[1]) != nil {
@@ -99,7 +98,7 @@ func ParseProperty(name string) (p Property, ok bool) {
 	p.Writer = fields[1]
 	if len(fields) == 3 {
 		n, err := strconv.Atoi(fields[2])
-		if err != nil || n < 1 {
+		if err != nil || n < 1 || strconv.Itoa(n) != fields[2] {
 			return p, false
 		}
 		p.Part = n
@@ -108,10 +107,9 @@ func ParseProperty(name string) (p Property, ok bool) {
 		p.Day = true
 		return p, true
 	}
-	if len(fields[0]) != 3 || fields[0][0] != 'h' {
+	if len(fields[0]) != 3 || fields[0][0] != 'h' || !only(fields[0][1:], isDigit) {
 		return p, false
 	}
-	n, err := strconv.Atoi(fields[0][1:])
-	p.Number = n
-	return p, err == nil && n >= 0 && n < RingSlots
+	p.Number = int(fields[0][1]-'0')*10 + int(fields[0][2]-'0')
+	return p, p.Number < RingSlots
 }

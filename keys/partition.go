@@ -84,7 +84,8 @@ func only(s string, ok func(byte) bool) bool {
 	return true
 }
 
-func isNameByte(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' }
+func isDigit(c byte) bool    { return c >= '0' && c <= '9' }
+func isNameByte(c byte) bool { return isDigit(c) || c >= 'a' && c <= 'z' }
 func isKeyByte(c byte) bool  { return isNameByte(c) || c == '-' || c == '_' }
 
 // hexID is the id as it stands in rows.

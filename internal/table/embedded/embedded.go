@@ -4,7 +4,7 @@
 //
 // One key of the database is one property of one entity:
 //
-//	00 00 00 07   5e   00   7c9ee0e2…-479212   00   h05_a      -> value
+//	00 00 00 07   20   00   3252f164…-479212   00   h05_a      -> value
 //	table number  partition  row                    property
 //
 // so that a merge writes just what it sets, and the properties of an entity, the entities of a partition and the
