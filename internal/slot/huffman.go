@@ -15,9 +15,6 @@ type code struct {
 	len  uint8
 }
 
-// histogram counts symbols.
-type histogram [symbolCount]uint32
-
 // huffman builds the codes of a block. A single symbol gets a code of no bits.
 type huffman struct {
 	lens   [symbolCount]uint8 // 0: not used
@@ -27,29 +24,24 @@ type huffman struct {
 	n      int // symbols used
 }
 
-// build computes code lengths and codes for the symbols in h.
-func (t *huffman) build(h *histogram) {
+// build computes code lengths and codes for the symbols in tallies, which ascend by symbol.
+func (t *huffman) build(tallies []tally) {
 	t.lens = [symbolCount]uint8{}
-	t.n = 0
+	t.n = len(tallies)
 	total := uint(0)
-	for sym, count := range h {
-		if count > 0 {
-			t.used[t.n] = uint64(count)<<16 | uint64(sym)
-			t.n++
-			total += uint(count)
-		}
+	for i, s := range tallies {
+		t.used[i] = uint64(s.n)<<16 | uint64(s.sym)
+		total += uint(s.n)
 	}
-	if t.n <= 1 {
-		if t.n == 1 {
-			t.codes[t.used[0]&0xffff] = code{}
-		}
+	if t.n == 1 {
+		t.codes[tallies[0].sym] = code{}
 		return
 	}
 	slices.Sort(t.used[:t.n])
 	t.minimalLengths()
 	// The longest code worth having for so few symbols; a smaller table is quicker to build for the reader.
 	t.limit(uint8(min(maxCode, max(bits.Len(total), bits.Len(uint(t.n-1))))))
-	t.assign()
+	t.assign(tallies)
 }
 
 // minimalLengths leaves in weight[i] the length of an optimal code for used[i] (Moffat and Katajainen, "In-place
@@ -127,17 +119,16 @@ func (t *huffman) limit(longest uint8) {
 }
 
 // assign gives out canonical codes: ascending by length, then by symbol.
-func (t *huffman) assign() {
+func (t *huffman) assign(tallies []tally) {
 	var count [maxCode + 2]uint16
 	for _, l := range t.weight[:t.n] {
 		count[l+1]++
 	}
 	next := firstCodes(&count)
-	for sym, l := range t.lens {
-		if l > 0 {
-			t.codes[sym] = code{next[l], l}
-			next[l]++
-		}
+	for _, s := range tallies {
+		l := t.lens[s.sym]
+		t.codes[s.sym] = code{next[l], l}
+		next[l]++
 	}
 }
 

@@ -69,8 +69,10 @@ type intEncoder struct {
 	diffs     []int64 // x[i+1] - x[i], divided by step
 	residuals []uint64
 	span      struct{ min, max, minDiff int64 } // of (x - x[0]) / step, and of diffs
-	hist      histogram
-	fine      histogram
+	counts    [symbolCount]uint32               // by symbol; zero between uses
+	fine      []tally                           // of the greatest fineness, ascending by symbol
+	tallies   []tally                           // of the fineness chosen
+	coarse    []tally
 	huffman   huffman
 	table     [maxTableBytes]byte
 	tableBits uint
@@ -86,7 +88,7 @@ func (e *intEncoder) plan(x []int64) int {
 	e.fillResiduals()
 	e.countSymbols()
 	e.chooseFineness()
-	e.huffman.build(&e.hist)
+	e.huffman.build(e.tallies)
 	e.measure()
 	return 1 + uvarintLen(uint64(e.step)) + uvarintLen(zigzag(e.base)) + (e.bits+7)/8
 }
@@ -159,7 +161,11 @@ func (e *intEncoder) middles(x0, d0 *[15]int64) (ofNumbers, ofDiffs int64) {
 	}
 	slices.Sort(x0[:n])
 	slices.Sort(d0[:n])
-	return x0[n/2], d0[n/2]
+	ofNumbers, ofDiffs = x0[n/2], d0[n/2]
+	if lo, hi := d0[n/4], d0[n*3/4]; lo < 0 && hi > 0 && ofDiffs < hi/4 && ofDiffs > lo/4 {
+		ofDiffs = 0 // a base so small in so wide a distribution saves less than it takes
+	}
+	return ofNumbers, ofDiffs
 }
 
 // chooseOrder estimates what each order would cost, from the entropy of octaves, and keeps the best with its base.
@@ -248,7 +254,7 @@ func (e *intEncoder) fillResiduals() {
 
 // countSymbols fills fine with the symbols at the greatest fineness.
 func (e *intEncoder) countSymbols() {
-	e.fine = histogram{}
+	h := &e.counts
 	run := uint(0)
 	for _, u := range e.residuals {
 		if u == 0 {
@@ -256,61 +262,71 @@ func (e *intEncoder) countSymbols() {
 			continue
 		}
 		if run > 0 {
-			e.fine[bits.Len(run)-1]++
+			h[bits.Len(run)-1]++
 			run = 0
 		}
 		class, _ := classOf(u, maxFineness)
-		e.fine[firstClass+class]++
+		h[firstClass+class]++
 	}
 	if run > 0 {
-		e.fine[bits.Len(run)-1]++
+		h[bits.Len(run)-1]++
 	}
+	fine := e.fine[:0]
+	for sym, n := range h {
+		if n > 0 {
+			fine = append(fine, tally{uint16(sym), uint16(symbolWidth(sym, maxFineness)), n})
+			h[sym] = 0
+		}
+	}
+	e.fine = fine
+}
+
+// tally is how often a symbol occurs; width plain bits follow it.
+type tally struct {
+	sym, width uint16
+	n          uint32
 }
 
 // chooseFineness weighs the size of the table against that of what is written with it.
 func (e *intEncoder) chooseFineness() {
-	best := 0.0
-	for f := uint(0); f <= maxFineness; f++ {
-		var h histogram
-		coarsen(&h, &e.fine, f)
-		if cost := symbolCost(&h, f); f == 0 || cost < best {
-			best, e.fineness = cost, f
-			e.hist = h
+	e.fineness = maxFineness
+	best := tallyCost(e.fine)
+	e.tallies = append(e.tallies[:0], e.fine...)
+	for f := maxFineness - 1; f >= 0; f-- {
+		e.coarse = coarsen(e.coarse[:0], e.fine, uint(f))
+		if cost := tallyCost(e.coarse); cost < best {
+			best, e.fineness = cost, uint(f)
+			e.tallies, e.coarse = e.coarse, e.tallies
 		}
 	}
 }
 
-// coarsen adds up the classes of fine, which is of the greatest fineness.
-func coarsen(h, fine *histogram, fineness uint) {
-	copy(h[:firstClass+1], fine[:firstClass+1])
-	for class, n := range fine[firstClass+1:] {
-		if n > 0 {
-			u, _ := classStart(uint(class+1), maxFineness)
-			c, _ := classOf(u, fineness)
-			h[firstClass+c] += n
+// coarsen adds up the classes of fine, which is of the greatest fineness, and appends the sums to out.
+func coarsen(out, fine []tally, fineness uint) []tally {
+	for _, t := range fine {
+		if t.sym > firstClass {
+			u, _ := classStart(uint(t.sym-firstClass), maxFineness)
+			class, width := classOf(u, fineness)
+			t.sym, t.width = uint16(firstClass+class), uint16(width)
+		}
+		if last := len(out) - 1; last >= 0 && out[last].sym == t.sym {
+			out[last].n += t.n
+		} else {
+			out = append(out, t)
 		}
 	}
+	return out
 }
 
-// symbolCost estimates table and symbols in bits.
-func symbolCost(h *histogram, fineness uint) float64 {
+// tallyCost estimates table and symbols in bits.
+func tallyCost(tallies []tally) float64 {
 	const bitsPerEntry = 2.5 // of the table, by experience
 	total, sum := uint32(0), 0.0
-	lo, hi := 0, 0
-	for sym, n := range h {
-		if n == 0 {
-			continue
-		}
-		total += n
-		sum += float64(n)*float64(symbolWidth(sym, fineness)) - countBits(n)
-		if sym > firstClass {
-			hi = sym
-			if lo == 0 {
-				lo = sym
-			}
-		}
+	for _, t := range tallies {
+		total += t.n
+		sum += float64(t.n)*float64(t.width) - countBits(t.n)
 	}
-	return sum + countBits(total) + bitsPerEntry*float64(hi-lo)
+	return sum + countBits(total) + bitsPerEntry*float64(len(tallies))
 }
 
 // symbolWidth is how many plain bits follow a symbol.
@@ -328,10 +344,8 @@ func (e *intEncoder) measure() {
 	putTable(&w, &e.huffman, e.fineness)
 	e.tableBits = uint(w.pos)*8 + w.n
 	e.bits = int(e.tableBits)
-	for sym, n := range e.hist {
-		if n > 0 {
-			e.bits += int(n) * int(uint(e.huffman.lens[sym])+symbolWidth(sym, e.fineness))
-		}
+	for _, t := range e.tallies {
+		e.bits += int(t.n) * int(uint16(e.huffman.lens[t.sym])+t.width)
 	}
 }
 
