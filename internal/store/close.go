@@ -77,7 +77,11 @@ func (s *Store) closeRing(ctx context.Context, ring table.Entity, day series.Day
 	}
 	for d, slots := range byDay {
 		name := s.cfg.Tables.Pages(d)
-		group, err := s.pageOf(keys.PageRow(id, d), d, slots)
+		samples, err := s.closedBefore(ctx, name, id, d)
+		if err != nil {
+			return pages, err
+		}
+		group, err := s.pageOf(keys.PageRow(id, d), d, samples, slots)
 		if err != nil {
 			return pages, fmt.Errorf("series %v: %w", id, err)
 		}
@@ -87,9 +91,25 @@ func (s *Store) closeRing(ctx context.Context, ring table.Entity, day series.Day
 	return pages, nil
 }
 
-// pageOf folds hours into the slot of their day. A day too large for one transaction stays in hours.
-func (s *Store) pageOf(row keys.Row, day series.Day, hours []HourSlot) ([][]table.Operation, error) {
-	var samples []series.Sample
+// closedBefore is what this writer's slot of a day holds already, where the day was closed once and opened again.
+func (s *Store) closedBefore(ctx context.Context, name string, id series.ID, day series.Day) ([]series.Sample, error) {
+	if day > s.highest {
+		return nil, nil
+	}
+	e, err := s.get(ctx, name, id, keys.PageRow(id, day), nil)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.wholeValue(ctx, name, e, keys.DayProperty(s.cfg.Writer))
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return slot.Decode(nil, data)
+}
+
+// pageOf folds hours into the slot of their day, which holds samples already. A day too large for one transaction
+// stays in hours.
+func (s *Store) pageOf(row keys.Row, day series.Day, samples []series.Sample, hours []HourSlot) ([][]table.Operation, error) {
 	for _, h := range hours {
 		before := len(samples)
 		var err error

@@ -33,12 +33,12 @@ func (u *unsealed) add(p Page, now series.Millis) {
 	u.pages[p] = now
 }
 
-// Unsealed gives at most max pages that were last written before a time.
+// Unsealed gives at most max pages of closed days that were last written before a time.
 func (s *Store) Unsealed(before series.Millis, max int) (pages []Page) {
 	s.unsealed.mu.Lock()
 	defer s.unsealed.mu.Unlock()
 	for p, at := range s.unsealed.pages {
-		if at < before && len(pages) < max {
+		if at < before && p.Day <= s.Closed() && len(pages) < max {
 			pages = append(pages, p)
 		}
 	}
@@ -50,9 +50,6 @@ func (s *Store) Seal(ctx context.Context, p Page) error {
 	bucket := s.Bucket(p.ID)
 	s.locks[bucket].Lock()
 	defer s.locks[bucket].Unlock()
-	if p.Day > s.Closed() {
-		return nil // its ring is not in the page yet; closing the day will be told of it again
-	}
 	name, row := s.cfg.Tables.Pages(p.Day), keys.PageRow(p.ID, p.Day)
 	e, err := s.get(ctx, name, p.ID, row, nil)
 	if err != nil {

@@ -61,6 +61,7 @@ type Store struct {
 	locks   []sync.Mutex // a bucket's: held over placing and writing, so that closing and sealing see all or nothing
 	closed  atomic.Int32 // the newest day whose pages are written and known to be
 	closing atomic.Int32 // the newest day that is being closed: new writes go to its pages already
+	highest series.Day   // the newest day that was ever closed; days after Closed up to it were opened again
 
 	unsealed unsealed
 }
@@ -123,8 +124,9 @@ func (s *Store) openWriters(ctx context.Context, today series.Day) error {
 		s.writers = append(s.writers, writer)
 		if writer == s.cfg.Writer {
 			// With the clock ahead once, days still to come were closed: take them as open again. All that was
-			// written for them meanwhile is in their pages too (rule 2).
+			// written for them meanwhile is in their pages (rule 2), which closing them again must keep.
 			closed, known = min(today-1, series.Day(numberOf(e.Property("closed")))), true
+			s.highest = series.Day(numberOf(e.Property("highest")))
 		}
 	}
 	if !known {
@@ -133,6 +135,7 @@ func (s *Store) openWriters(ctx context.Context, today series.Day) error {
 	}
 	s.closed.Store(int32(closed))
 	s.closing.Store(int32(closed))
+	s.highest = max(s.highest, closed)
 	return s.putClosed(ctx, closed)
 }
 
@@ -143,7 +146,8 @@ func (s *Store) putMeta(ctx context.Context, row string, kind table.Kind, proper
 
 func (s *Store) putClosed(ctx context.Context, day series.Day) error {
 	return s.putMeta(ctx, writerRow+s.cfg.Writer, table.InsertOrMerge,
-		table.Property{Name: "closed", Value: number(int64(day))})
+		table.Property{Name: "closed", Value: number(int64(day))},
+		table.Property{Name: "highest", Value: number(int64(max(s.highest, day)))})
 }
 
 // Buckets is how many buckets the store has.

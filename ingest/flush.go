@@ -1,0 +1,322 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"daybook/internal/series"
+	"daybook/internal/slot"
+	"daybook/internal/store"
+	"daybook/keys"
+)
+
+// A flush goes over all buckets in random order and writes the hours of each series that have samples which the table
+// has not. It begins with a new segment of the write-ahead log and ends with the removal of the older ones, as all
+// that they hold was in the head when it began.
+
+// flushLoop flushes again and again until ctx ends: one round over all buckets takes the configured interval, unless
+// the log grows faster.
+func (in *Ingester) flushLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		start := in.cfg.Now()
+		if err := in.round(ctx, in.cfg.FlushInterval); err != nil && ctx.Err() == nil {
+			in.metrics.flushFailures.Inc()
+			in.cfg.Logger.Error("flushing failed and is tried again; the samples are safe in the write-ahead log", "err", err)
+			in.pause(ctx, retryPause)
+			continue
+		}
+		if rest := in.cfg.FlushInterval - in.cfg.Now().Sub(start); rest > 0 {
+			in.pause(ctx, rest)
+		}
+	}
+}
+
+const retryPause = 2 * time.Second
+
+// Flush writes everything that is in memory now, at once.
+func (in *Ingester) Flush(ctx context.Context) error { return in.round(ctx, 0) }
+
+// round flushes all buckets once, spread over some time.
+func (in *Ingester) round(ctx context.Context, over time.Duration) error {
+	in.flushing.Lock()
+	defer in.flushing.Unlock()
+	start := time.Now()
+	segment, err := in.log.Rotate()
+	if err != nil {
+		return err
+	}
+	buckets := rand.Perm(len(in.head.buckets))
+	for _, n := range buckets {
+		if over > 0 && !in.hurry() {
+			in.pause(ctx, over/time.Duration(len(buckets)))
+		}
+		if err := in.flushBucket(ctx, n); err != nil {
+			return err
+		}
+	}
+	if err := in.store.Sync(ctx); err != nil {
+		return err
+	}
+	// All that the segments up to this one hold is durable in the table now.
+	if err := in.log.Drop(segment); err != nil {
+		return err
+	}
+	in.head.tails.trim()
+	in.metrics.flushes.Inc()
+	in.metrics.flushSeconds.Observe(time.Since(start).Seconds())
+	return nil
+}
+
+// hurry tells whether the log has grown so much that a restart would take long.
+func (in *Ingester) hurry() bool { return in.log.Size() >= in.cfg.FlushBytes }
+
+// pause waits, unless ctx ends or the log grows too much.
+func (in *Ingester) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-in.grown:
+			if in.hurry() {
+				return
+			}
+		}
+	}
+}
+
+// flushBatch is how many series are written together: one transaction where each has one hour.
+const flushBatch = 100
+
+// flushBucket flushes the series of one bucket.
+func (in *Ingester) flushBucket(ctx context.Context, n int) error {
+	b := &in.head.buckets[n]
+	b.mu.Lock()
+	all := b.series
+	b.mu.Unlock()
+	batch := batch{in: in, bucket: n}
+	for _, s := range all {
+		if !s.busy() {
+			s.rest()
+			continue
+		}
+		batch.series = append(batch.series, s)
+		if len(batch.series) == flushBatch {
+			if err := batch.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return batch.flush(ctx)
+}
+
+// batch is a number of series of one bucket that are written together.
+type batch struct {
+	in      *Ingester
+	bucket  int
+	series  []*memSeries
+	hours   [][]*hourBuffer // of each series
+	samples []series.Sample // scratch
+	merged  []series.Sample // scratch
+}
+
+// flush writes the batch and empties it. After an error all samples are in memory as before.
+func (b *batch) flush(ctx context.Context) error {
+	if len(b.series) == 0 {
+		return nil
+	}
+	b.hours = b.hours[:0]
+	for _, s := range b.series {
+		b.hours = append(b.hours, s.take())
+	}
+	writes, samples, err := b.prepare(ctx)
+	if err == nil {
+		err = b.write(ctx, writes)
+	}
+	for i, s := range b.series {
+		if err != nil {
+			s.giveBack(b.hours[i])
+			continue
+		}
+		data := make([][]byte, len(b.hours[i]))
+		for j := range data {
+			data[j] = writes[i].Slots[j].Data
+		}
+		s.settle(b.hours[i], data, b.in.head)
+	}
+	if err != nil {
+		return fmt.Errorf("flushing bucket %d: %w", b.bucket, err)
+	}
+	b.in.head.unflushed.Add(-int64(samples))
+	b.series = b.series[:0]
+	return nil
+}
+
+// prepare encodes the hours of each series, with what the table has of them already.
+func (b *batch) prepare(ctx context.Context) (writes []store.Write, samples int, err error) {
+	for i, s := range b.series {
+		w := store.Write{ID: s.entry.ID, Top: noHour}
+		if err := s.learn(ctx, b.in.store, b.hours[i]); err != nil {
+			return nil, 0, err
+		}
+		if s.touched {
+			w.Top = s.top
+		}
+		for _, hour := range b.hours[i] {
+			data, err := b.encode(s, hour)
+			if err != nil {
+				return nil, 0, err
+			}
+			samples += len(hour.taken)
+			w.Slots = append(w.Slots, store.HourSlot{Hour: hour.hour, Data: data})
+		}
+		writes = append(writes, w)
+	}
+	return writes, samples, nil
+}
+
+// noHour is before every hour that a sample can have.
+const noHour = series.Hour(-1 << 30)
+
+// encode gives the slot of an hour: what is stored and what came since. At equal times the stored value stays.
+func (b *batch) encode(s *memSeries, hour *hourBuffer) ([]byte, error) {
+	all := hour.taken
+	if len(hour.stored) > 0 {
+		var err error
+		if b.samples, err = slot.Decode(b.samples[:0], hour.stored); err != nil {
+			return nil, fmt.Errorf("series %v, hour %v: %w", s.entry.ID, hour.hour.Start().Time(), err)
+		}
+		var conflicts int
+		b.merged, conflicts = slot.Merge(b.merged[:0], b.samples, hour.taken)
+		all = b.merged
+		if conflicts > 0 {
+			b.in.metrics.lateConflicts.Add(float64(conflicts))
+			b.in.cfg.Logger.Warn("samples with the time of a stored one and another value were left out; the first value stays",
+				"series", s.entry.Labels.String(), "hour", hour.hour.Start().Time(), "samples", conflicts)
+		}
+	}
+	return slot.Encode(make([]byte, 0, 2*len(all)+64), hour.hour, all), nil
+}
+
+// write lists the series in the catalogue and writes their hours. Where ring slots are still needed the days that
+// they hold are closed first.
+func (b *batch) write(ctx context.Context, writes []store.Write) error {
+	if err := b.list(ctx); err != nil {
+		return err
+	}
+	now := series.MillisOf(b.in.cfg.Now())
+	err := b.in.store.WriteHours(ctx, b.bucket, now, writes)
+	if !errors.Is(err, store.ErrDayOpen) {
+		return err
+	}
+	b.in.cfg.Logger.Info("closing past days before the ring is written", slog.Any("reason", err))
+	if err := b.in.cfg.CloseDays(ctx, now.Day()-1); err != nil {
+		return err
+	}
+	return b.in.store.WriteHours(ctx, b.bucket, now, writes)
+}
+
+// list enters the series into the catalogue of each month that they have samples in.
+func (b *batch) list(ctx context.Context) error {
+	missing := map[keys.Month][]store.Listed{}
+	for i, s := range b.series {
+		last := keys.Month(-1)
+		for _, hour := range b.hours[i] {
+			month := keys.MonthOf(hour.hour.Day())
+			if month != last && !s.entry.Listed(month) {
+				missing[month] = append(missing[month], store.Listed{ID: s.entry.ID, Labels: s.entry.Labels})
+			}
+			last = month
+		}
+	}
+	for month, entries := range missing {
+		if err := b.in.store.List(ctx, b.bucket, month, entries); err != nil {
+			return err
+		}
+	}
+	for i, s := range b.series {
+		for _, hour := range b.hours[i] {
+			s.entry.SetListed(keys.MonthOf(hour.hour.Day()))
+		}
+	}
+	return nil
+}
+
+// learn reads what the table has of hours that may be there already: from the ring, once for each series, and from
+// the page of a day that is closed.
+func (s *memSeries) learn(ctx context.Context, from *store.Store, hours []*hourBuffer) error {
+	var ring []store.HourSlot
+	var err error
+	if !s.fresh && !s.ringRead || anyUnknown(hours) {
+		if ring, err = from.OwnRing(ctx, s.entry.ID); err != nil {
+			return err
+		}
+		s.learnTop(ring)
+	}
+	for _, b := range hours {
+		if b.known {
+			continue
+		}
+		var stored []series.Sample
+		for _, one := range ring {
+			if one.Hour != b.hour {
+				continue
+			}
+			if stored, err = slot.Decode(stored, one.Data); err != nil {
+				return fmt.Errorf("the ring of series %v: %w", s.entry.ID, err)
+			}
+		}
+		if stored, err = withPage(ctx, from, s.entry.ID, b.hour, stored); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		b.known = true
+		if len(stored) > 0 {
+			b.stored, b.count = slot.Encode(nil, b.hour, stored), len(stored)
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+func anyUnknown(hours []*hourBuffer) bool {
+	for _, b := range hours {
+		if !b.known {
+			return true
+		}
+	}
+	return false
+}
+
+// learnTop notes which hour is the newest in the ring.
+func (s *memSeries) learnTop(ring []store.HourSlot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ringRead = true
+	for _, one := range ring {
+		if !s.touched || one.Hour > s.top {
+			s.top, s.touched = one.Hour, true
+		}
+	}
+}
+
+// withPage adds to stored what the page has of an hour. Before its day is closed a page may have late hours too.
+func withPage(ctx context.Context, from *store.Store, id series.ID, h series.Hour, stored []series.Sample) ([]series.Sample, error) {
+	data, err := from.OwnPageHour(ctx, id, h)
+	if err != nil || len(data) == 0 {
+		return stored, err
+	}
+	paged, err := slot.Decode(nil, data)
+	if err != nil {
+		return nil, fmt.Errorf("the page of series %v, hour %v: %w", id, h.Start().Time(), err)
+	}
+	merged, _ := slot.Merge(nil, stored, paged)
+	return merged, nil
+}

@@ -1,0 +1,145 @@
+// Package ingest is what a write means: it takes remote write requests apart, checks them, makes them durable in the
+// write-ahead log, keeps the samples in memory (the head), and flushes them into the store.
+//
+// What it promises:
+//
+//   - When Write returns nil, or a *RefusedError, all samples of the request that were not refused are on disk. No
+//     crash loses them, and sending them again is harmless.
+//   - The first value of a timestamp stays. Another one is refused where the first is in memory; where it is only in
+//     the table, that is found when the hour is flushed, and the later value is left out, counted and logged.
+//   - The log holds only what was accepted: what is read back after a crash needs no judgement, and its order does
+//     not matter.
+//   - Memory is bounded by the number of series and by the size that the log may have.
+//
+// The hours of a series that have samples which the table has not are in memory, as is the newest hour, which follows
+// the samples and not the clock: history loaded in order of time takes the same way as live data.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"daybook/ingest/wal"
+	"daybook/internal/index"
+	"daybook/internal/series"
+	"daybook/internal/store"
+	"daybook/keys"
+)
+
+// Config says how samples are taken.
+type Config struct {
+	Dir           string        // for the write-ahead log
+	Retention     time.Duration // samples older than this are refused; 0 for none
+	FlushInterval time.Duration // how long a sample is at most in memory only, when all is well
+	FlushBytes    int64         // of the log, above which flushing hurries
+	MaxLogBytes   int64         // of the log, above which nothing is taken
+	MaxBody       int           // bytes of a request as it comes
+	MaxDecoded    int           // bytes of a request, decompressed
+	MaxInFlight   int64         // bytes of all requests being handled, decompressed
+	MaxPerHour    int           // samples of a series in an hour
+	Seed          uint64        // of the head's hash: random, for a sender must not know it
+
+	Now       func() time.Time
+	CloseDays func(ctx context.Context, through series.Day) error // closes past days; see store.ErrDayOpen
+	// FreeDisk gives an error, which says what to do, when the disk has too little room to take anything. May be nil.
+	FreeDisk   func() error
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Future is how far ahead of the clock a sample may be.
+const Future = 10 * time.Minute
+
+// earliest is the first time that keys can name (package keys clips days).
+const earliest = series.Millis(keys.FirstDay) * series.MillisPerDay
+
+// Ingester takes writes. Its methods may be called from many goroutines.
+type Ingester struct {
+	cfg      Config
+	store    *store.Store
+	head     *head
+	log      *wal.Log
+	metrics  *metrics
+	inFlight *inFlight
+	requests sync.Pool // *request
+
+	grown    chan struct{} // has a value when the log has grown
+	flushing sync.Mutex    // one round at a time
+}
+
+// Open reads the write-ahead log back into memory. The catalogue must be in the index already. Call Run then.
+func Open(cfg Config, s *store.Store, x *index.Index) (*Ingester, error) {
+	in := &Ingester{
+		cfg: cfg, store: s,
+		head:     newHead(x, s, cfg.MaxPerHour, cfg.Seed),
+		inFlight: newInFlight(cfg.MaxInFlight),
+		requests: sync.Pool{New: func() any { return new(request) }},
+		grown:    make(chan struct{}, 1),
+	}
+	start := time.Now()
+	records, err := in.replay()
+	if err != nil {
+		return nil, err
+	}
+	in.metrics = newMetrics(cfg.Registerer, in)
+	cfg.Logger.Info("the write-ahead log is read", "records", records, "samples", in.head.unflushed.Load(),
+		"took", time.Since(start).Round(time.Millisecond))
+	return in, nil
+}
+
+// replay opens the log; several goroutines take its records apart.
+func (in *Ingester) replay() (records int, err error) {
+	const readers = 4
+	work := make(chan []byte, readers)
+	var group errgroup.Group
+	for range readers {
+		group.Go(func() error {
+			var err error
+			for record := range work {
+				err = errors.Join(err, in.again(record))
+			}
+			return err
+		})
+	}
+	in.log, err = wal.Open(wal.Config{
+		Dir: in.cfg.Dir, SegmentBytes: segmentBytes, MaxBytes: in.cfg.MaxLogBytes, Logger: in.cfg.Logger,
+	}, func(record []byte) error {
+		work <- record
+		records++
+		return nil
+	})
+	close(work)
+	if err := errors.Join(err, group.Wait()); err != nil {
+		return records, fmt.Errorf("reading the write-ahead log back: %w", err)
+	}
+	return records, nil
+}
+
+const segmentBytes = 128 << 20
+
+// Run flushes until ctx ends.
+func (in *Ingester) Run(ctx context.Context) { in.flushLoop(ctx) }
+
+// Head gives samples that are not in the table yet.
+func (in *Ingester) Head() interface {
+	Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample
+} {
+	return in.head
+}
+
+// Close flushes what is in memory and closes the log. No Write may come any more, and Run must have ended. Where
+// flushing fails the log keeps everything for the next start.
+func (in *Ingester) Close(ctx context.Context) error {
+	err := in.Flush(ctx)
+	if err != nil {
+		err = fmt.Errorf("flushing at the end (nothing is lost, the next start reads the write-ahead log): %w", err)
+	}
+	return errors.Join(err, in.log.Close())
+}

@@ -1,0 +1,102 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"daybook/internal/store"
+)
+
+// seriesLabels makes the labels of a series out of its label fields: sorted by name, without those that have an empty
+// value. The error is a *Refusal where they are not a series' labels.
+func seriesLabels(fields []byte) (labels.Labels, error) {
+	var all []labels.Label
+	for len(fields) > 0 {
+		f, rest, err := nextField(fields)
+		if err != nil {
+			return labels.EmptyLabels(), err
+		}
+		fields = rest
+		l, err := readLabel(f.data)
+		if err != nil {
+			return labels.EmptyLabels(), err
+		}
+		all = append(all, l)
+	}
+	slices.SortStableFunc(all, func(a, b labels.Label) int { return strings.Compare(a.Name, b.Name) })
+	if reason := checkLabels(all); reason != "" {
+		return labels.EmptyLabels(), &Refusal{Series: describe(all), Reason: reason}
+	}
+	return labels.New(slices.DeleteFunc(all, func(l labels.Label) bool { return l.Value == "" })...), nil
+}
+
+func readLabel(b []byte) (l labels.Label, err error) {
+	for len(b) > 0 {
+		var f field
+		if f, b, err = nextField(b); err != nil {
+			return l, err
+		}
+		switch f.tag {
+		case tagName:
+			l.Name = string(f.data)
+		case tagLabelValue:
+			l.Value = string(f.data)
+		}
+	}
+	return l, nil
+}
+
+// checkLabels says what is wrong with sorted labels, "" for nothing.
+func checkLabels(all []labels.Label) string {
+	bytes, name := 0, ""
+	for i, l := range all {
+		bytes += len(l.Name) + len(l.Value) + 6
+		switch {
+		case l.Name == "":
+			return "a label has an empty name"
+		case !utf8.ValidString(l.Name):
+			return fmt.Sprintf("the label name %+q is not valid UTF-8", l.Name)
+		case !utf8.ValidString(l.Value):
+			return fmt.Sprintf("the value of label %q is not valid UTF-8: %+q", l.Name, abbreviate(l.Value))
+		case i > 0 && l.Name == all[i-1].Name:
+			return fmt.Sprintf("the label name %q is repeated", l.Name)
+		case l.Name == labels.MetricName:
+			name = l.Value
+		}
+	}
+	if name == "" {
+		return "the metric name (label __name__) is missing or empty"
+	}
+	if bytes > store.MaxLabelBytes {
+		return fmt.Sprintf("its labels take %d bytes, at most %d are possible", bytes, store.MaxLabelBytes)
+	}
+	return ""
+}
+
+// describe names a series whose labels may be anything, in a few hundred characters of ASCII.
+func describe(all []labels.Label) string {
+	var name string
+	var rest []string
+	for _, l := range all {
+		if l.Name == labels.MetricName && name == "" {
+			name = strings.Trim(fmt.Sprintf("%+q", abbreviate(l.Value)), `"`)
+			continue
+		}
+		if len(rest) < 12 {
+			rest = append(rest, fmt.Sprintf("%s=%+q", strings.Trim(fmt.Sprintf("%+q", abbreviate(l.Name)), `"`), abbreviate(l.Value)))
+		}
+	}
+	return name + "{" + strings.Join(rest, ", ") + "}"
+}
+
+func abbreviate(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}

@@ -1,0 +1,249 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"daybook/internal/index"
+	"daybook/internal/series"
+	"daybook/internal/slot"
+)
+
+// memSeries is one series in memory.
+type memSeries struct {
+	entry     *index.Series
+	spellings atomic.Int32
+
+	mu   sync.Mutex
+	open *hourBuffer   // the newest hour; it follows the samples, not the clock
+	late []*hourBuffer // earlier hours with samples that are not in the table yet
+
+	// What is known of the table. Only flushing changes it.
+	fresh    bool        // nothing of the series was in the table when this process first saw it
+	ringRead bool        // the ring was read, so that top is right
+	top      series.Hour // the newest hour that may be in the table, noHour for none
+	touched  bool        // top was set
+	idle     int         // flushes in a row that found nothing to do
+}
+
+// hourBuffer is one hour of a series.
+type hourBuffer struct {
+	hour   series.Hour
+	known  bool            // stored is all that this writer has in the table of the hour
+	stored []byte          // as it is in the table
+	count  int             // of samples in stored
+	last   series.Millis   // of stored, taken and tail
+	taken  []series.Sample // being flushed, ascending
+	tail   []series.Sample // since then, ascending
+}
+
+// outcome is what became of a sample.
+type outcome uint8
+
+const (
+	taken     outcome = iota
+	duplicate         // it was there already, bit for bit
+	conflict          // another value was there at the same time
+	overfull          // the series has too many samples in the hour
+)
+
+// append takes a sample into the hour it belongs to.
+func (s *memSeries) append(sample series.Sample, h *head) outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.open
+	if b == nil || sample.T < b.hour.Start() || sample.T >= (b.hour+1).Start() {
+		b = s.buffer(sample.T.Hour())
+	}
+	if len(b.tail)+len(b.taken)+b.count >= h.maxHour {
+		return overfull
+	}
+	if sample.T <= b.last {
+		return b.insert(sample, h)
+	}
+	if len(b.tail) == cap(b.tail) {
+		b.tail = h.tails.grown(b.tail)
+	}
+	b.tail = append(b.tail, sample)
+	b.last = sample.T
+	return taken
+}
+
+// buffer gives the buffer of an hour; a newer hour than the open one becomes the open one.
+func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
+	if s.open != nil && s.open.hour == hour {
+		return s.open
+	}
+	for _, b := range s.late {
+		if b.hour == hour {
+			return b
+		}
+	}
+	b := &hourBuffer{hour: hour, last: math.MinInt64}
+	// Later than all that is in the table, so it cannot be there itself.
+	b.known = s.fresh && (!s.touched || hour > s.top) || s.ringRead && s.touched && hour > s.top
+	switch {
+	case s.open == nil:
+		s.open = b
+	case hour > s.open.hour:
+		s.late = append(s.late, s.open)
+		s.open = b
+	default:
+		s.late = append(s.late, b)
+	}
+	return b
+}
+
+// insert takes a sample that is not newer than all others of its hour.
+func (b *hourBuffer) insert(sample series.Sample, h *head) outcome {
+	if have, ok := b.at(sample.T); ok {
+		if math.Float64bits(have) == math.Float64bits(sample.V) {
+			return duplicate
+		}
+		return conflict
+	}
+	if len(b.tail) == cap(b.tail) {
+		b.tail = h.tails.grown(b.tail)
+	}
+	i, _ := search(b.tail, sample.T)
+	b.tail = slices.Insert(b.tail, i, sample)
+	return taken
+}
+
+// at finds the value at a time.
+func (b *hourBuffer) at(t series.Millis) (float64, bool) {
+	for _, run := range [][]series.Sample{b.tail, b.taken} {
+		if i, ok := search(run, t); ok {
+			return run[i].V, true
+		}
+	}
+	if b.count == 0 {
+		return 0, false
+	}
+	samples, err := slot.Decode(nil, b.stored)
+	if err != nil {
+		panic(fmt.Sprintf("ingest: a slot that was encoded or decoded before cannot be decoded: %v", err))
+	}
+	if i, ok := search(samples, t); ok {
+		return samples[i].V, true
+	}
+	return 0, false
+}
+
+func search(samples []series.Sample, t series.Millis) (int, bool) {
+	return slices.BinarySearchFunc(samples, t, func(s series.Sample, t series.Millis) int {
+		switch {
+		case s.T < t:
+			return -1
+		case s.T > t:
+			return 1
+		}
+		return 0
+	})
+}
+
+// samples appends what is not in the table yet.
+func (s *memSeries) samples(dst []series.Sample, from, to series.Millis) []series.Sample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	base := len(dst)
+	hours := slices.Clone(s.late)
+	slices.SortFunc(hours, func(a, b *hourBuffer) int { return int(a.hour) - int(b.hour) })
+	if s.open != nil {
+		hours = append(hours, s.open)
+	}
+	for _, b := range hours {
+		if (b.hour+1).Start() <= from || b.hour.Start() > to {
+			continue
+		}
+		before := len(dst)
+		dst = append(dst, b.taken...)
+		if len(b.taken) == 0 || len(b.tail) == 0 || b.tail[0].T > b.taken[len(b.taken)-1].T {
+			dst = append(dst, b.tail...)
+		} else {
+			merged, _ := slot.Merge(nil, b.taken, b.tail)
+			dst = append(dst[:before], merged...)
+		}
+	}
+	keep := slices.DeleteFunc(dst[base:], func(x series.Sample) bool { return x.T < from || x.T > to })
+	return dst[:base+len(keep)]
+}
+
+// busy tells whether there are samples to flush.
+func (s *memSeries) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open != nil && len(s.open.tail) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.late, func(b *hourBuffer) bool { return len(b.tail) > 0 })
+}
+
+// take moves the tails aside for flushing and gives their buffers, oldest hour first.
+func (s *memSeries) take() (hours []*hourBuffer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = 0
+	for _, b := range s.late {
+		hours = b.take(hours)
+	}
+	if s.open != nil {
+		hours = s.open.take(hours)
+	}
+	slices.SortFunc(hours, func(a, b *hourBuffer) int { return int(a.hour) - int(b.hour) })
+	return hours
+}
+
+func (b *hourBuffer) take(hours []*hourBuffer) []*hourBuffer {
+	if len(b.tail) == 0 {
+		return hours
+	}
+	b.taken, b.tail = b.tail, nil
+	return append(hours, b)
+}
+
+// giveBack undoes take, for samples that could not be written.
+func (s *memSeries) giveBack(hours []*hourBuffer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range hours {
+		b.tail, _ = slot.Merge(nil, b.taken, b.tail)
+		b.taken = nil
+	}
+}
+
+// settle says that hours were written as data, and lets go of hours that are over.
+func (s *memSeries) settle(hours []*hourBuffer, written [][]byte, h *head) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, b := range hours {
+		b.stored, b.known = written[i], true
+		info, err := slot.Inspect(b.stored)
+		if err != nil {
+			panic(fmt.Sprintf("ingest: a slot just encoded cannot be read: %v", err))
+		}
+		b.count = info.Count
+		b.last = max(b.last, info.Last)
+		h.tails.put(b.taken)
+		b.taken = nil
+		if !s.touched || b.hour > s.top {
+			s.top, s.touched = b.hour, true
+		}
+	}
+	s.late = slices.DeleteFunc(s.late, func(b *hourBuffer) bool { return len(b.tail) == 0 && len(b.taken) == 0 })
+}
+
+// idleFlushes is after how many flushes without a sample the open hour is let go.
+const idleFlushes = 3
+
+// rest notes that a flush found nothing to do, and lets go of the open hour when that has gone on for a while.
+func (s *memSeries) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle++; s.idle >= idleFlushes && s.open != nil && len(s.open.tail) == 0 && len(s.open.taken) == 0 {
+		s.open = nil
+	}
+}
