@@ -15,7 +15,7 @@ var benchmarks = []struct {
 	{"counter", 240}, {"counter", 5760},
 	{"seconds", 240}, {"seconds", 5760},
 	{"sparse", 240}, {"pages", 240}, {"constant", 240}, {"constant", 5760},
-	{"jitter", 240}, {"doubles", 240}, {"average", 240},
+	{"jitter", 240}, {"sums", 240}, {"doubles", 240}, {"average", 240},
 }
 
 func BenchmarkEncode(b *testing.B) {

@@ -33,6 +33,7 @@ type exception struct {
 type decimalEncoder struct {
 	exponent   int
 	ints       []int64
+	steps      []int64 // see fitNear
 	exceptions []exception
 }
 
@@ -70,22 +71,35 @@ func (d *decimalEncoder) fit(samples []series.Sample) bool {
 
 // misfit raises the exponent, or makes the value an exception where that is cheaper.
 func (d *decimalEncoder) misfit(i int, v float64) {
-	b := math.Float64bits(v)
-	if n := len(d.exceptions); n > 0 {
-		if last := &d.exceptions[n-1]; last.bits == b && last.at+last.n == i {
-			last.n++
-			d.ints[i] = d.ints[i-1]
-			return
+	if !d.goesOn(i, v) {
+		if e := exponentOf(v, d.exponent+1); e > 0 {
+			// An exception takes about 80 bits, a decimal place 3.3 bits of each sample.
+			if (len(d.exceptions)+1)*24 > (e-d.exponent)*i && d.raise(e, i) {
+				d.ints[i], _ = toInt(v, powersOfTen[e])
+				return
+			}
 		}
 	}
-	if e := exponentOf(v, d.exponent+1); e > 0 {
-		// An exception takes about 80 bits, a decimal place 3.3 bits of each sample.
-		if (len(d.exceptions)+1)*24 > (e-d.exponent)*i && d.raise(e, i) {
-			d.ints[i], _ = toInt(v, powersOfTen[e])
-			return
-		}
+	d.except(i, v)
+}
+
+// goesOn tells whether sample i belongs to the last exception.
+func (d *decimalEncoder) goesOn(i int, v float64) bool {
+	n := len(d.exceptions)
+	if n == 0 {
+		return false
 	}
-	d.exceptions = append(d.exceptions, exception{i, 1, b})
+	last := d.exceptions[n-1]
+	return last.at+last.n == i && last.bits == math.Float64bits(v)
+}
+
+// except makes sample i an exception.
+func (d *decimalEncoder) except(i int, v float64) {
+	if d.goesOn(i, v) {
+		d.exceptions[len(d.exceptions)-1].n++
+	} else {
+		d.exceptions = append(d.exceptions, exception{i, 1, math.Float64bits(v)})
+	}
 	d.ints[i] = 0
 	if i > 0 {
 		d.ints[i] = d.ints[i-1]
@@ -165,8 +179,12 @@ func (d *decimalEncoder) fillFront() {
 	}
 }
 
-// decimalExceptions is the flag beside the exponent in the first byte of decimal values.
-const decimalExceptions = 1 << 5
+// Flags beside the exponent in the first byte of decimal values.
+const (
+	decimalExceptions = 1 << 5
+	decimalSteps      = 1 << 6 // distances follow the integers
+	exponentMask      = 1<<5 - 1
+)
 
 // Flags of an exception.
 const (
@@ -177,8 +195,8 @@ const (
 )
 
 // append writes everything but the integers after the first.
-func (d *decimalEncoder) append(dst []byte) []byte {
-	head := byte(d.exponent)
+func (d *decimalEncoder) append(dst []byte, flags byte) []byte {
+	head := byte(d.exponent) | flags
 	if len(d.exceptions) > 0 {
 		head |= decimalExceptions
 	}
@@ -226,10 +244,11 @@ func (d *decoder) decodeDecimal(out []series.Sample, b []byte) ([]byte, error) {
 	p := parser{b: b}
 	head := p.byte()
 	first := unzigzag(p.uvarint())
-	exponent := head & (decimalExceptions - 1)
-	if exponent > maxExponent || head >= decimalExceptions<<1 {
+	exponent := head & exponentMask
+	if exponent > maxExponent || head >= decimalSteps<<1 {
 		return nil, fmt.Errorf("%w: exponent %#x", ErrCorrupt, head)
 	}
+	d.exceptions = d.exceptions[:0]
 	if head&decimalExceptions != 0 {
 		d.readExceptions(&p, len(out))
 	}
@@ -238,26 +257,32 @@ func (d *decoder) decodeDecimal(out []series.Sample, b []byte) ([]byte, error) {
 	}
 	pow := powersOfTen[exponent]
 	out[0].V = float64(first) / pow
-	rest := p.b
-	if len(out) > 1 {
-		if err := d.ints.begin(rest, first); err != nil {
-			return nil, err
-		}
-		for part := out[1:]; len(part) > 0; {
-			ints := d.portion[:min(len(part), len(d.portion))]
-			d.ints.read(ints)
-			toValues(part, ints, pow)
-			part = part[len(ints):]
-		}
-		var err error
-		if rest, err = d.ints.end(); err != nil {
-			return nil, err
-		}
+	rest, err := d.readInts(out[1:], p.b, first, func(part []series.Sample, ints []int64) { toValues(part, ints, pow) })
+	if err == nil && head&decimalSteps != 0 {
+		rest, err = d.addSteps(out, rest)
 	}
-	if head&decimalExceptions != 0 {
-		d.setExceptions(out)
+	if err != nil {
+		return nil, err
 	}
+	d.setExceptions(out)
 	return rest, nil
+}
+
+// readInts reads the numbers after first in portions, giving each with its part of out to use, and returns what follows.
+func (d *decoder) readInts(out []series.Sample, b []byte, first int64, use func([]series.Sample, []int64)) ([]byte, error) {
+	if len(out) == 0 {
+		return b, nil
+	}
+	if err := d.ints.begin(b, first); err != nil {
+		return nil, err
+	}
+	for len(out) > 0 {
+		ints := d.portion[:min(len(out), len(d.portion))]
+		d.ints.read(ints)
+		use(out, ints)
+		out = out[len(ints):]
+	}
+	return d.ints.end()
 }
 
 func toValues(out []series.Sample, ints []int64, pow float64) {
@@ -275,7 +300,6 @@ func toValues(out []series.Sample, ints []int64, pow float64) {
 
 // readExceptions reads the exceptions of n samples.
 func (d *decoder) readExceptions(p *parser, n int) {
-	d.exceptions = d.exceptions[:0]
 	count := p.uvarint()
 	at := uint64(0)
 	for range count {

@@ -76,11 +76,17 @@ type intEncoder struct {
 	huffman   huffman
 	table     [maxTableBytes]byte
 	tableBits uint
-	bits      int // size of table and residuals
+	single    bool // nothing to write
+	bits      int  // size of table and residuals
 }
 
-// plan finds the model and the codes for x and returns the size of everything in bytes. x has at least two numbers.
+// plan finds the model and the codes for x and returns the size of everything in bytes. A single number needs
+// nothing more.
 func (e *intEncoder) plan(x []int64) int {
+	e.single = len(x) == 1
+	if e.single {
+		return 0
+	}
 	e.differences(x)
 	e.divide()
 	e.chooseOrder()
@@ -351,6 +357,9 @@ func (e *intEncoder) measure() {
 
 // append writes the sequence that was planned, except its first number.
 func (e *intEncoder) append(dst []byte) []byte {
+	if e.single {
+		return dst
+	}
 	dst = e.model.append(dst)
 	n := len(dst)
 	dst = slices.Grow(dst, (e.bits+7)/8+slack)

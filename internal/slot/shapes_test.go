@@ -74,6 +74,15 @@ var shapes = []shape{
 		phase := r.Float64()
 		return func(i int) float64 { return 20 + math.Sin(phase+float64(i)/100) }
 	})},
+	{"sums", values(func(r *rand.Rand) func(int) float64 { // seconds added up from nanoseconds
+		sum := 0.0
+		return func(int) float64 {
+			for range r.IntN(4) {
+				sum += float64(1_000_000+r.IntN(300_000)) / 1e9
+			}
+			return sum
+		}
+	})},
 	{"bits", values(func(r *rand.Rand) func(int) float64 {
 		return func(int) float64 { return math.Float64frombits(r.Uint64()) }
 	})},

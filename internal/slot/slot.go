@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 	"sync"
 
@@ -67,7 +68,8 @@ func check(b []byte) uint16 { return uint16(crc32.Checksum(b, castagnoli)) }
 
 // encoder and decoder are scratch memory.
 type encoder struct {
-	ints    intEncoder
+	ints    intEncoder // times, then integers of decimals
+	steps   intEncoder // distances from decimals
 	decimal decimalEncoder
 	times   []int64
 }
@@ -137,29 +139,57 @@ func regular(samples []series.Sample) (interval series.Millis, ok bool) {
 	return interval, true
 }
 
-// appendValues writes the values in the smaller encoding.
+// appendValues writes the values in the smallest way.
 func (e *encoder) appendValues(dst []byte, from int, samples []series.Sample) []byte {
-	// Below this many bits a sample no change of bits is cheaper by xor, so its size need not be known.
-	const surelySmaller = 12
-	isDecimal := e.decimal.fit(samples)
-	size := 0
-	if isDecimal {
-		size = e.decimal.size()
-		if len(samples) > 1 {
-			size += e.ints.plan(e.decimal.ints)
+	const (
+		// Below this many bits a sample no change of bits is cheaper by xor, so its size need not be known.
+		surelySmaller = 12
+		// Above this many it is worth to look for decimals that were added up.
+		suspicious = 20
+	)
+	decimal, xor := math.MaxInt, math.MaxInt
+	if e.decimal.fit(samples) {
+		decimal = e.planDecimal()
+	}
+	if decimal > surelySmaller*len(samples)/8 {
+		xor = (xorBits(samples) + 7) / 8
+	}
+	if best := min(decimal, xor); best > suspicious*len(samples)/8 {
+		if e.decimal.fitNear(samples) && e.planDecimal()+e.planSteps() < best {
+			dst = e.appendDecimal(dst, decimalSteps)
+			return e.appendSteps(dst)
+		}
+		if decimal <= xor { // the attempt has overwritten the plan
+			e.decimal.fit(samples)
+			e.planDecimal()
 		}
 	}
-	if !isDecimal || size*8 > surelySmaller*len(samples) {
-		if xor := xorBits(samples); !isDecimal || (xor+7)/8 < size {
-			dst[from] |= flagXOR
-			return appendXOR(dst, samples, xor)
-		}
+	if xor < decimal {
+		dst[from] |= flagXOR
+		return appendXOR(dst, samples, xor)
 	}
-	dst = e.decimal.append(dst)
-	if len(samples) > 1 {
-		dst = e.ints.append(dst)
-	}
-	return dst
+	return e.appendDecimal(dst, 0)
+}
+
+// planDecimal returns the size of what appendDecimal will write.
+func (e *encoder) planDecimal() int {
+	return e.decimal.size() + e.ints.plan(e.decimal.ints)
+}
+
+func (e *encoder) appendDecimal(dst []byte, flags byte) []byte {
+	dst = e.decimal.append(dst, flags)
+	return e.ints.append(dst)
+}
+
+// planSteps returns the size of what appendSteps will write.
+func (e *encoder) planSteps() int {
+	steps := e.decimal.steps
+	return uvarintLen(zigzag(steps[0])) + e.steps.plan(steps)
+}
+
+func (e *encoder) appendSteps(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, zigzag(e.decimal.steps[0]))
+	return e.steps.append(dst)
 }
 
 // Inspect reads what a slot says about itself without decoding it, and without verifying its checksum.

@@ -204,6 +204,7 @@ func TestSizes(t *testing.T) {
 		{"nan", 5760, 40. / 5760},
 		{"pages", 5760, 0.7},
 		{"sparse", 5760, 0.1},
+		{"sums", 5760, 4},
 		{"doubles", 5760, 8.1},
 		{"bits", 5760, 8.3},
 	} {

@@ -61,10 +61,10 @@ func xorBits(samples []series.Sample) int {
 	return size
 }
 
-// appendXOR writes the values of samples, of which size is the xorBits.
+// appendXOR writes the values of samples, of which size is the size in bytes.
 func appendXOR(dst []byte, samples []series.Sample, size int) []byte {
 	n := len(dst)
-	dst = slices.Grow(dst, (size+7)/8+slack)
+	dst = slices.Grow(dst, size+slack)
 	w := bitWriter{b: dst[n:cap(dst)]}
 	window := xorWindow{}
 	prev := math.Float64bits(samples[0].V)
