@@ -48,7 +48,8 @@ func TestGolden(t *testing.T) {
 
 // goldenSlots must not depend on a random generator.
 func goldenSlots() map[string][]series.Sample {
-	var walk, pages, rare, odd, hundredths []series.Sample
+	var walk, pages, rare, odd, hundredths, sums []series.Sample
+	sum := 0.0
 	state, units := uint32(1), 2137
 	for i := range 240 {
 		state = state*1664525 + 1013904223
@@ -59,12 +60,14 @@ func goldenSlots() map[string][]series.Sample {
 		pages = append(pages, series.Sample{T: at, V: float64(units) * 4096})
 		rare = append(rare, series.Sample{T: at + series.Millis(state>>31), V: float64(i / 50)})
 		odd = append(odd, series.Sample{T: at, V: float64(units) / 7})
+		sum += float64(1_000_000+noise) / 1e9
+		sums = append(sums, series.Sample{T: at, V: sum})
 		hundredths = append(hundredths, series.Sample{T: at, V: float64(i*1500+noise%8) / 100})
 	}
 	return map[string][]series.Sample{
 		"empty":      nil,
 		"single":     every15s(21.5),
-		"example":    every15s(21.5, 21.5, 21.25, 21.75, stale),
+		"example":    every15s(20, 20, 20, 20.5, 21, 20.5, 20.5, 20, 20, 20, 20, stale),
 		"constant":   every15s(make([]float64, 240)...),
 		"special":    every15s(1.5, inf, -inf, zero, 5e-324, math.Float64frombits(0x7ff8000000000001), 2.33, 1e21),
 		"stale":      append(walk[:20:20], series.Sample{T: walk[20].T, V: stale}),
@@ -73,6 +76,7 @@ func goldenSlots() map[string][]series.Sample {
 		"rare":       rare,
 		"odd":        odd[:40],
 		"hundredths": hundredths,
+		"sums":       sums,
 	}
 }
 

@@ -296,11 +296,11 @@ type tally struct {
 // chooseFineness weighs the size of the table against that of what is written with it.
 func (e *intEncoder) chooseFineness() {
 	e.fineness = maxFineness
-	best := tallyCost(e.fine)
+	best := tallyCost(e.fine, maxFineness)
 	e.tallies = append(e.tallies[:0], e.fine...)
 	for f := maxFineness - 1; f >= 0; f-- {
 		e.coarse = coarsen(e.coarse[:0], e.fine, uint(f))
-		if cost := tallyCost(e.coarse); cost < best {
+		if cost := tallyCost(e.coarse, uint(f)); cost <= best {
 			best, e.fineness = cost, uint(f)
 			e.tallies, e.coarse = e.coarse, e.tallies
 		}
@@ -325,14 +325,14 @@ func coarsen(out, fine []tally, fineness uint) []tally {
 }
 
 // tallyCost estimates table and symbols in bits.
-func tallyCost(tallies []tally) float64 {
+func tallyCost(tallies []tally, fineness uint) float64 {
 	const bitsPerEntry = 2.5 // of the table, by experience
 	total, sum := uint32(0), 0.0
 	for _, t := range tallies {
 		total += t.n
 		sum += float64(t.n)*float64(t.width) - countBits(t.n)
 	}
-	return sum + countBits(total) + bitsPerEntry*float64(len(tallies))
+	return sum + countBits(total) + bitsPerEntry*float64(len(tallies)) + 2*float64(fineness)
 }
 
 // symbolWidth is how many plain bits follow a symbol.

@@ -2,22 +2,8 @@ package slot
 
 import "fmt"
 
-// The table of code lengths precedes the residuals. It covers the runs up to the longest in use and a range of classes
-// (f = fineness):
-//
-//	5 bits      runs: how many symbols for runs of zeros, 0 to 23
-//	1 bit       0: all of them are used; otherwise follows, for each, a bit: used or not
-//	7+f bits    classes: how many
-//	7+f bits    the lowest class  (this and the next only if there are any)
-//	1 bit       0: all of them are used; otherwise follows, for each, a bit: used or not
-//
-// and then, for each symbol that is used, runs first, unless there is just one, which needs no bits:
-//
-//	4 bits      the first symbol's length, 1 to 12
-//	2+ bits     each further one: 00 one shorter than the one before it, 01 equal, 10 one longer,
-//	            11 and 4 bits: the length itself
-//
-// The lengths of neighbours are mostly close to each other, so that a table of ten classes takes five bytes.
+// The table of code lengths precedes the symbols; the package comment draws it. The lengths of neighbours are mostly close
+// to each other, so that a table of ten classes takes six bytes or so.
 const (
 	runCountBits   = 5
 	classRangeBits = 7

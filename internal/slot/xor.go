@@ -10,13 +10,8 @@ import (
 )
 
 // Encoding "xor" is for values with no decimal structure: each is combined with its predecessor by exclusive or, as in
-// Facebook's Gorilla and in Prometheus's chunks:
-//
-//	0                              the same value again
-//	10 <window bits>               the bits that differ lie within the window of the last 11
-//	11 <5: leading zeros> <6: width - 1> <width bits>
-//
-// The first value stands as 64 bits.
+// Facebook's Gorilla and in Prometheus's chunks. A new window is opened not only where the old one is too narrow, but also
+// where it is so wide that a new one is cheaper.
 const (
 	leadingBits = 5
 	widthBits   = 6
@@ -92,11 +87,11 @@ func appendXOR(dst []byte, samples []series.Sample, size int) []byte {
 // decodeXOR reads the values of out and returns what follows them.
 func decodeXOR(out []series.Sample, b []byte) ([]byte, error) {
 	r := bitReader{b: b}
-	window := xorWindow{}
+	frame := xorWindow{}
 	v := r.takeLong(64)
 	out[0].V = math.Float64frombits(v)
 	for i := range out[1:] {
-		w := window64(&r)
+		w := window(r.b, r.pos)
 		if w>>63 == 0 {
 			r.pos++
 			out[i+1].V = math.Float64frombits(v)
@@ -105,14 +100,14 @@ func decodeXOR(out []series.Sample, b []byte) ([]byte, error) {
 		if w>>62 == 0b10 {
 			r.pos += 2
 		} else {
-			window.leading = uint(w >> (62 - leadingBits) & maxLeading)
-			window.width = uint(w>>(62-windowCost)&(1<<widthBits-1)) + 1
+			frame.leading = uint(w >> (62 - leadingBits) & maxLeading)
+			frame.width = uint(w>>(62-windowCost)&(1<<widthBits-1)) + 1
 			r.pos += 2 + windowCost
 		}
-		if window.width == 0 || window.leading+window.width > 64 {
-			return nil, fmt.Errorf("%w: a window of %d bits behind %d", ErrCorrupt, window.width, window.leading)
+		if frame.width == 0 || frame.leading+frame.width > 64 {
+			return nil, fmt.Errorf("%w: a window of %d bits behind %d", ErrCorrupt, frame.width, frame.leading)
 		}
-		v ^= r.takeLong(window.width) << (64 - window.leading - window.width)
+		v ^= r.takeLong(frame.width) << (64 - frame.leading - frame.width)
 		out[i+1].V = math.Float64frombits(v)
 	}
 	n, ok := r.end()
@@ -121,6 +116,3 @@ func decodeXOR(out []series.Sample, b []byte) ([]byte, error) {
 	}
 	return b[n:], nil
 }
-
-// window64 is what comes next.
-func window64(r *bitReader) uint64 { return window(r.b, r.pos) }
