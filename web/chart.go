@@ -1,0 +1,119 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"daybook/internal/index"
+	"daybook/internal/series"
+	"daybook/internal/table"
+	"daybook/query"
+)
+
+// chart is GET /api/v1/chart?series=<id>|match[]=<selector>&span=24h: columns for a plot, and what reading them cost.
+func chart(c *call) error {
+	start := time.Now()
+	form, err := c.form()
+	if err != nil {
+		return err
+	}
+	most, err := limit(form)
+	if err != nil {
+		return err
+	}
+	found, err := c.chartSeries(form["series"], form["match[]"])
+	if err != nil {
+		return err
+	}
+	span := "24h"
+	if form.Has("span") {
+		span = form.Get("span")
+	}
+	var cost table.Cost
+	drawn, err := c.Reader.Chart(table.WithCost(c.Request().Context(), &cost), found, span, most)
+	if err != nil {
+		return err
+	}
+	var warnings []string
+	if drawn.Left > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: %d of %d series are left out", truncated, drawn.Left, len(found)))
+	}
+	return c.succeed(func(s *jsonStream) { s.chart(drawn, &cost, time.Since(start)) }, warnings, nil)
+}
+
+// chartSeries finds the series of a chart, by ids or by selectors.
+func (c *call) chartSeries(ids, selectors []string) (found []*index.Series, err error) {
+	if (len(ids) == 0) == (len(selectors) == 0) {
+		return nil, badRequest(errors.New("give either series=<id> or match[]=<selector>"))
+	}
+	for _, text := range ids {
+		id, err := series.ParseID(text)
+		if err != nil {
+			return nil, invalid("series", err)
+		}
+		found = append(found, c.Reader.Find(id)...)
+	}
+	if len(selectors) == 0 {
+		return found, nil
+	}
+	sets, err := c.Reader.Selectors(selectors)
+	if err != nil {
+		return nil, err
+	}
+	return c.Reader.Series(c.Request().Context(), sets)
+}
+
+func (s *jsonStream) chart(drawn *query.Chart, cost *table.Cost, took time.Duration) {
+	s.WriteObjectStart()
+	s.WriteObjectField("span")
+	s.WriteString(drawn.Span)
+	s.number("from", int64(drawn.From))
+	s.number("to", int64(drawn.To))
+	s.next("series")
+	s.WriteArrayStart()
+	for i, line := range drawn.Series {
+		s.comma(i)
+		s.line(line)
+	}
+	s.WriteArrayEnd()
+	s.next("cost")
+	s.WriteObjectStart()
+	s.WriteObjectField("pointReads")
+	s.WriteInt64(cost.PointReads.Load())
+	s.number("rangeReads", cost.RangeReads.Load())
+	s.number("rowsScanned", cost.RowsScanned.Load())
+	s.number("bytes", cost.Bytes.Load())
+	s.next("ms")
+	s.WriteFloat64(math.Round(took.Seconds()*1e6) / 1e3)
+	s.WriteObjectEnd()
+	s.WriteObjectEnd()
+}
+
+func (s *jsonStream) line(l query.Line) {
+	s.WriteObjectStart()
+	s.WriteObjectField("id")
+	s.WriteString(l.ID.String())
+	s.next("labels")
+	s.labels(l.Labels)
+	s.next("t")
+	s.WriteArrayStart()
+	for i, t := range l.T {
+		s.comma(i)
+		s.WriteInt64(int64(t))
+	}
+	s.WriteArrayEnd()
+	s.next("v")
+	s.WriteArrayStart()
+	for i, v := range l.V {
+		s.comma(i)
+		if math.IsNaN(v) {
+			s.WriteNil()
+		} else {
+			s.WriteFloat64(v)
+		}
+	}
+	s.WriteArrayEnd()
+	s.WriteObjectEnd()
+}
