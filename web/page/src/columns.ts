@@ -92,7 +92,9 @@ export function join(series: Columns[]): Joined {
       column[x] = s.v;
       x++;
     }
-    // Before the first own sample there is nothing to break.
+    // A series that has ended has no value any more, however far the axis goes on.
+    const end = (own.at(-1)?.t ?? Infinity) + interval(own.map((s) => s.t)) * gapFactor;
+    for (; x < xs.length; x++) if ((xs[x] ?? 0) > end) column[x] = null;
     return column;
   });
   return { xs, ys };
@@ -120,17 +122,24 @@ export function lonePoints(column: Cell[]): number[] {
   return lone;
 }
 
-/** How far back a rate looks: four usual intervals, a minute at least. */
-export function rateWindow(t: number[]): number {
-  return Math.max(60_000, interval(t) * 4);
+/**
+ * How far back a rate looks: four usual intervals at least, and about five pixels of the chart, which
+ * is five minutes in one of a day. A round number of the clock, so that it can be named.
+ */
+export function rateWindow(t: number[], span: number): number {
+  const least = Math.max(interval(t) * 4, span / 288, 15_000);
+  const round = [15, 30, 60, 120, 300, 600, 900, 1800, 3600].find((s) => s * 1000 >= least);
+  return round === undefined ? Math.ceil(least / 3_600_000) * 3_600_000 : round * 1000;
 }
 
 /**
  * The increase per second of a counter, over a sliding window. A fall is a reset: the counter began
- * again at zero. No rate reaches across a gap; the first sample after one has none.
+ * again at zero. No rate reaches across a gap, and after one it waits until it rests on a few samples.
  */
-export function rate(c: Columns, window = rateWindow(c.t)): Columns {
+export function rate(c: Columns, window: number): Columns {
   const far = interval(c.t) * gapFactor;
+  const whole = (c.t.at(-1) ?? 0) - (c.t[0] ?? 0);
+  const enough = Math.min(window / 2, interval(c.t) * 3, whole / 2) / 1000;
   const v: (number | null)[] = [];
   const grown: number[] = [];
   let start = 0;
@@ -147,7 +156,9 @@ export function rate(c: Columns, window = rateWindow(c.t)): Columns {
       grown.push((grown[i - 1] ?? 0) + (value < before ? value : value - before));
       while (start < i - 1 && (c.t[start] ?? 0) < t - window) start++;
       const seconds = (t - (c.t[start] ?? 0)) / 1000;
-      v.push(seconds > 0 ? ((grown[i] ?? 0) - (grown[start] ?? 0)) / seconds : null);
+      v.push(
+        seconds > 0 && seconds >= enough ? ((grown[i] ?? 0) - (grown[start] ?? 0)) / seconds : null,
+      );
     }
     before = value;
   }

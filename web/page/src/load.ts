@@ -55,12 +55,6 @@ export function loadNames(): Promise<void> {
         state.namesError.value = null;
         if (!same(got, state.names.value)) state.names.value = got;
       });
-      if (state.selector.value === '') {
-        const first = firstMetric(got.data);
-        if (first !== undefined) {
-          state.go({ selector: formatSelector({ name: first, matchers: [] }) }, 'replace');
-        }
-      }
     },
     (e) => (state.namesError.value = e),
   );
@@ -125,6 +119,16 @@ function tick(): void {
 /** Starts asking, and keeps on until the page is left. */
 export function start(): void {
   void loadNames();
+  effect(() => {
+    const first = firstMetric(state.names.value?.data ?? []);
+    if (state.selector.value === '' && first !== undefined) {
+      state.go({ selector: formatSelector({ name: first, matchers: [] }) }, 'replace');
+    }
+  });
+  effect(() => {
+    const what = state.metric.value === '' ? state.selector.value : state.metric.value;
+    document.title = what === '' ? 'daybook' : `${what} · daybook`;
+  });
   effect(() => {
     if (state.selector.value !== '') void loadChart();
   });

@@ -6,7 +6,7 @@ import { clean, join, rate as toRate, rateWindow, stats, type Cell, type Stats }
 import { facets, naturally, splitLabels, type Facet, type Labels } from './labels';
 import { matches, parseSelector } from './selector';
 import { guessUnit, isCounter, isTotal, plain, type Unit } from './units';
-import { nowhere, readPlace, writePlace, type Place } from './url';
+import { nowhere, readPlace, shortId, writePlace, type Place } from './url';
 
 /** The most series that one chart draws. */
 export const chartLimit = 20;
@@ -58,6 +58,18 @@ export const unit = computed<Unit>(() => {
   return others.every((u) => u.kind === first.kind) ? first : { ...first, kind: 'none' };
 });
 
+/** The times at the ends of the chart. */
+export const range = computed<[number, number]>(() => {
+  const data = answer.value?.data;
+  return place.value.zoom ?? (data ? [data.from, data.to] : [0, 1]);
+});
+
+/** The window that a rate is taken over, in milliseconds; one for all, so that it can be named. */
+export const window = computed(() => {
+  const span = range.value[1] - range.value[0];
+  return Math.max(0, ...(answer.value?.data.series ?? []).map((s) => rateWindow(s.t, span)));
+});
+
 export interface Line {
   id: string;
   labels: Labels;
@@ -66,6 +78,14 @@ export interface Line {
   t: number[];
   v: (number | null)[];
 }
+
+/** How many series the selector has, as far as it is known here. */
+export const matching = computed<number | null>(() => {
+  const s = parsed.value;
+  const all = metricSeries.value;
+  if (s === null || all?.name !== s.name || all.warnings.length > 0) return null;
+  return all.data.filter((l) => s.matchers.every((m) => matches(l, m))).length;
+});
 
 /** The series of the answer as they are drawn, in the order of their labels. */
 export const lines = computed<Line[]>(() => {
@@ -80,7 +100,7 @@ export const lines = computed<Line[]>(() => {
   });
   return series.map((s, index) => {
     const own = clean(s);
-    const c = rateOn.value ? toRate(own) : own;
+    const c = rateOn.value ? toRate(own, window.value) : own;
     return { id: s.id, labels: s.labels, index, t: c.t, v: c.v };
   });
 });
@@ -89,23 +109,17 @@ export const split = computed(() => splitLabels(lines.value.map((l) => l.labels)
 
 export const joined = computed<{ xs: number[]; ys: Cell[][] }>(() => join(lines.value));
 
-/** The window that a rate is taken over, in milliseconds. */
-export const window = computed(() =>
-  Math.max(...(answer.value?.data.series ?? []).map((s) => rateWindow(s.t)), 0),
-);
-
-/** The times at the ends of the chart. */
-export const range = computed<[number, number]>(() => {
-  const data = answer.value?.data;
-  return place.value.zoom ?? (data ? [data.from, data.to] : [0, 1]);
-});
-
 export const lineStats = computed<Map<string, Stats>>(() => {
   const [from, to] = range.value;
   return new Map(lines.value.map((l) => [l.id, stats(l, from, to)]));
 });
 
-export const hidden = computed(() => new Set(place.value.hidden));
+/** Ids of the series that are switched off. Where none of the chosen is left, all are shown. */
+export const hidden = computed<Set<string>>(() => {
+  const only = new Set(place.value.only);
+  const off = lines.value.filter((l) => !only.has(shortId(l.id)));
+  return new Set(off.length === lines.value.length ? [] : off.map((l) => l.id));
+});
 
 /** Labels to filter by: the values that the other filters leave, and those that are chosen. */
 export const filters = computed<Facet[]>(() => {
@@ -125,7 +139,7 @@ export function go(to: Partial<Place>, how: 'push' | 'replace' = 'push'): void {
   batch(() => {
     const next = { ...place.value, ...to };
     if (to.selector !== undefined && to.selector !== place.value.selector) {
-      next.hidden = [];
+      next.only = [];
       cursor.value = null;
       chartError.value = null;
       if (parseSelector(to.selector)?.name !== parsed.value?.name) next.rate = null;
@@ -145,16 +159,10 @@ export function followUrl(): void {
 /** A click in the legend shows one series alone, or all again; with `add` it adds or removes one. */
 export function toggleLine(id: string, add: boolean): void {
   const ids = lines.value.map((l) => l.id);
-  const off = new Set(hidden.value);
-  const shown = ids.filter((i) => !off.has(i));
-  if (add) {
-    if (off.has(id)) off.delete(id);
-    else off.add(id);
-  } else {
-    const alone = shown.length === 1 && shown[0] === id;
-    off.clear();
-    if (!alone) for (const other of ids) if (other !== id) off.add(other);
-  }
-  if (ids.every((i) => off.has(i))) off.clear();
-  go({ hidden: [...off] }, 'replace');
+  const shown = ids.filter((i) => !hidden.value.has(i));
+  let next: string[];
+  if (add) next = shown.includes(id) ? shown.filter((i) => i !== id) : [...shown, id];
+  else next = shown.length === 1 && shown[0] === id ? [] : [id];
+  if (next.length === ids.length) next = [];
+  go({ only: next.map(shortId) }, 'replace');
 }

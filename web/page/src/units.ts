@@ -27,7 +27,7 @@ export function guessUnit(name: string, asRate: boolean): Unit {
   else if (/(^|_)ratio$/.test(base)) kind = 'ratio';
   else if (/(^|_)percent(age)?$/.test(base)) kind = 'percent';
   // Seconds since 1970 are a date: no duration is that long.
-  if (/(timestamp|start_time|time)_seconds$/.test(base) && !name.endsWith('_total')) kind = 'none';
+  if (/(timestamp|start_time|boot_time|node_time)_seconds$/.test(base)) kind = 'none';
   return { kind, perSecond: asRate };
 }
 
@@ -79,8 +79,8 @@ function scaleFor(unit: Unit, size: number): Scale {
       scales = binary;
       break;
     case 'seconds':
-      // A rate of seconds is a share of time: 0.25 s/s stays as it is.
-      scales = unit.perSecond ? [{ factor: 1, suffix: ' s' }, ...duration.slice(4)] : duration;
+      // A rate of seconds is a share of time, and reads best as one: 0.25 s/s.
+      scales = unit.perSecond ? [{ factor: 1, suffix: ' s' }] : duration;
       break;
     default:
       // Small plain numbers read better as decimals down to a thousandth.
@@ -103,16 +103,12 @@ function write(value: number, scale: Scale, digits: number, unit: Unit): string 
 /** One value with about four significant digits. */
 export function formatValue(value: number | null, unit: Unit): string {
   if (value === null) return '–';
-  const size = Math.abs(value);
-  const scale = scaleFor(unit, size);
-  const scaled = size / scale.factor;
-  if (scaled !== 0 && (scaled < 1e-3 || scaled >= 1e6)) {
-    const power = value / scale.factor;
-    if (scaled >= 1e15 || scaled < 1e-3) {
-      return power.toExponential(2) + scale.suffix + (unit.perSecond ? '/s' : '');
-    }
+  const scale = scaleFor(unit, Math.abs(value));
+  const scaled = Math.abs(value) / scale.factor;
+  if (scaled !== 0 && (scaled < 1e-4 || scaled >= 1e15)) {
+    return (value / scale.factor).toExponential(2) + scale.suffix + (unit.perSecond ? '/s' : '');
   }
-  const digits = scaled >= 1000 ? 1 : scaled >= 100 ? 1 : scaled >= 10 ? 2 : scaled >= 1 ? 3 : 4;
+  const digits = scaled >= 100 ? 1 : scaled >= 10 ? 2 : scaled >= 1 ? 3 : scaled >= 0.1 ? 4 : 5;
   return write(value, scale, digits, unit);
 }
 

@@ -5,11 +5,11 @@ export interface Place {
   /** null: as the metric's name suggests. */
   rate: boolean | null;
   zoom: [number, number] | null;
-  /** Ids of the series that are switched off. */
-  hidden: string[];
+  /** The series that are shown alone, by the ends of their ids; empty: all. */
+  only: string[];
 }
 
-export const nowhere: Place = { selector: '', rate: null, zoom: null, hidden: [] };
+export const nowhere: Place = { selector: '', rate: null, zoom: null, only: [] };
 
 export function readPlace(hash: string): Place {
   const at = hash.indexOf('?');
@@ -21,7 +21,7 @@ export function readPlace(hash: string): Place {
     selector: p.get('m') ?? '',
     rate: rate === 'on' ? true : rate === 'off' ? false : null,
     zoom: Number.isFinite(from) && Number.isFinite(to) && from < to ? [from, to] : null,
-    hidden: (p.get('hide') ?? '').split('.').filter((id) => /^[0-9a-f]+$/.test(id)),
+    only: (p.get('only') ?? '').split('.').filter((id) => /^[0-9a-f]+$/.test(id)),
   };
 }
 
@@ -33,7 +33,12 @@ export function writePlace(place: Place): string {
     p.set('from', String(Math.round(place.zoom[0])));
     p.set('to', String(Math.round(place.zoom[1])));
   }
-  if (place.hidden.length > 0) p.set('hide', place.hidden.join('.'));
+  if (place.only.length > 0) p.set('only', place.only.join('.'));
   const query = p.toString();
   return query === '' ? '#/' : `#/?${query}`;
+}
+
+/** What is left of a series id in a link. Its beginning is the same for all series of a metric. */
+export function shortId(id: string): string {
+  return id.slice(-8);
 }

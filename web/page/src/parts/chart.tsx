@@ -72,6 +72,7 @@ function drive(box: HTMLElement): () => void {
     const off = hidden.value;
     if (plot === null || shape !== made) {
       plot?.destroy();
+      cursor.value = null;
       plot =
         lines.value.length === 0 ? null : makePlot(box, data, lines.value, theme.value, unit.value);
       made = shape;

@@ -3,14 +3,12 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { Facet } from '../labels';
 import { choices, formatSelector, toggleValue, type Matcher, type Selector } from '../selector';
 import { filters, go, metricSeries, parsed } from '../state';
-import { firstMetric } from '../search';
-import { names } from '../state';
 import { count } from '../units';
 
 /** One button per label that tells series apart, one chip per matcher. */
 export function Filters() {
   const s = parsed.value;
-  if (s === null) return <div class="filters" />;
+  if (s === null) return null;
   const facets = new Map(filters.value.map((f) => [f.label, f]));
   // Labels with one value for all have nothing to choose; the legend names them.
   const free = filters.value.filter(
@@ -37,9 +35,8 @@ export function Filters() {
 }
 
 function apply(s: Selector): void {
-  const selector = formatSelector(s);
-  const first = firstMetric(names.value?.data ?? []) ?? '';
-  go({ selector: selector === '' ? formatSelector({ name: first, matchers: [] }) : selector });
+  // With nothing left the page opens as it does without a link.
+  go({ selector: formatSelector(s) });
 }
 
 function Chip({ s, m, facet }: { s: Selector; m: Matcher; facet: Facet | undefined }) {

@@ -1,5 +1,17 @@
 import { input, open } from '../suggest';
-import { canRate, go, metric, place, rateOn, selector, unit, window } from '../state';
+import {
+  canRate,
+  go,
+  lines,
+  matching,
+  metric,
+  place,
+  rateOn,
+  selector,
+  unit,
+  window,
+} from '../state';
+import { count } from '../units';
 
 export function Heading() {
   const text = metric.value === '' ? selector.value : metric.value;
@@ -28,7 +40,8 @@ export function Heading() {
             ← Back to 24 hours
           </button>
         )}
-        <span class="span-unit">{unitText()}</span>
+        <span class="span-part">{unitText()}</span>
+        <span class="span-part">{seriesText()}</span>
       </p>
       {canRate.value && <RateSwitch />}
     </div>
@@ -51,9 +64,21 @@ function unitText(): string {
   ];
   if (!rateOn.value) return what;
   const per = what === '' ? 'per second' : `${what} per second`;
-  const seconds = Math.round(window.value / 1000);
-  const over = seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`;
+  const over = windowText(window.value / 1000);
   return window.value > 0 ? `${per}, over ${over}` : per;
+}
+
+function windowText(seconds: number): string {
+  if (seconds % 3600 === 0) return `${seconds / 3600} h`;
+  return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`;
+}
+
+function seriesText(): string {
+  const drawn = lines.value.length;
+  const all = matching.value;
+  if (drawn === 0) return '';
+  if (all !== null && all > drawn) return `${drawn} of ${count(all, 'series', 'series')}`;
+  return count(drawn, 'series', 'series');
 }
 
 function RateSwitch() {

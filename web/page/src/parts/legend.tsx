@@ -78,18 +78,10 @@ function Warnings() {
   if (warnings.length === 0) return null;
   const cut = lines.value.length >= chartLimit;
   return (
-    <div class="warnings" role="status">
-      {cut && (
-        <p>
-          The first {chartLimit} series are drawn. There are more: narrow them with a label above.
-        </p>
-      )}
-      {warnings
-        .filter((w) => !cut || !/limit/i.test(w))
-        .map((w) => (
-          <p key={w}>{w}</p>
-        ))}
-    </div>
+    <p class="warnings" role="status">
+      {warnings.map((w) => w.replace(/\.?$/, '. ')).join('')}
+      {cut && 'Narrow them with a label above.'}
+    </p>
   );
 }
 

@@ -1,4 +1,5 @@
 import { answer, chartError, names, namesError, paused, selector } from '../state';
+import { input } from '../suggest';
 import { Chart } from './chart';
 import { Filters } from './filters';
 import { Footer } from './footer';
@@ -50,7 +51,12 @@ function Sheet() {
 
 function Wordmark() {
   return (
-    <a class="wordmark" href="#/" aria-label="daybook, first page">
+    <a
+      class="wordmark"
+      href="#/"
+      onClick={() => (input.value = '')}
+      aria-label="daybook, first page"
+    >
       <svg viewBox="0 0 32 32" aria-hidden="true">
         <rect x="4" y="3" width="24" height="26" rx="5" class="mark-page" />
         <path d="M9 20.5l4.2-6 3.6 4 6.2-9" class="mark-line" />

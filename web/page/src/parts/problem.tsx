@@ -20,10 +20,10 @@ function advice(type: string): string {
     case 'timeout':
     case 'unavailable':
     case 'network':
-      return 'Asking again every 15 seconds; nothing needs to be done here.';
+      return 'Asking again every few seconds; this page goes on by itself.';
     case 'not_found':
       return 'This server does not know the question: it may be older than this page.';
     default:
-      return 'Asking again every 15 seconds. The log of the server says more.';
+      return 'Asking again every few seconds. The log of the server says more.';
   }
 }

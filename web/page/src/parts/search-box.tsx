@@ -1,6 +1,6 @@
 import type { JSX, TargetedKeyboardEvent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { metric, names, namesError } from '../state';
+import { metric, names, namesError, selector } from '../state';
 import {
   active,
   found,
@@ -77,7 +77,7 @@ export function SearchBox() {
         aria-controls="results"
         aria-autocomplete="list"
         aria-activedescendant={suggestions.value.length > 0 ? optionId(active.value) : undefined}
-        placeholder="Search:  cpu mode=idle"
+        placeholder="Search metrics and labels: cpu mode=idle"
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
@@ -104,6 +104,13 @@ export function Results() {
     if (open.value) document.getElementById(optionId(at))?.scrollIntoView({ block: 'nearest' });
   }, [at]);
 
+  // The metric that is drawn stands in sight when the page opens.
+  const known = names.value !== null;
+  useEffect(() => {
+    if (!open.value)
+      list.current?.querySelector('.option-current')?.scrollIntoView({ block: 'nearest' });
+  }, [known, metric.value]);
+
   const { hits, total } = found.value;
   return (
     <aside
@@ -118,7 +125,7 @@ export function Results() {
         {names.value === null ? ' ' : resultCount(total)}
       </p>
       {searchError.value !== null && <p class="results-note">{searchError.value}</p>}
-      {names.value === null && namesError.value !== null && (
+      {namesError.value !== null && selector.value !== '' && (
         <p class="results-note">{namesError.value.message}</p>
       )}
       <ul id="results" role="listbox" aria-label="Metrics and labels" ref={list}>
