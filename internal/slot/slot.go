@@ -86,9 +86,9 @@ var (
 )
 
 // Encode appends to dst the slot of samples, which are in strictly ascending order of time, none before the first
-// millisecond of start, and at most MaxCount. The slot may cover any time from there on: an hour and a day are the usual ones. It
-// allocates nothing where dst has room for the slot and 10 bytes more. Samples that break these rules make it panic or
-// write a slot that Decode refuses.
+// millisecond of start, and at most MaxCount. The slot may cover any time from there on: an hour and a day are the usual
+// ones. It allocates nothing where dst has room for the slot and 10 bytes more. Samples that break these rules make it
+// panic or write a slot that Decode refuses.
 func Encode(dst []byte, start series.Hour, samples []series.Sample) []byte {
 	if len(samples) > MaxCount {
 		panic(fmt.Sprintf("slot: %d samples in one slot, at most %d are allowed", len(samples), MaxCount))
@@ -255,8 +255,8 @@ func (h *header) readSpan(p *parser) {
 	h.Last += span
 }
 
-// Decode appends the samples of a slot to dst. Whatever bytes it is given, it returns samples in strictly ascending order of
-// time or an error, and with an error dst as it was. It allocates nothing where dst has room.
+// Decode appends the samples of a slot to dst. Whatever bytes it is given, it returns samples in strictly ascending order
+// of time or an error, and with an error dst as it was. It allocates nothing where dst has room.
 func Decode(dst []series.Sample, b []byte) ([]series.Sample, error) {
 	h, rest, err := readHeader(b)
 	if err != nil {
