@@ -165,3 +165,40 @@ func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]Ho
 	}
 	return own, nil
 }
+
+// PagesSamples appends to dst the samples of the hours from..to that the pages of the days first..last hold, which lie
+// in one month: one range read.
+func (s *Store) PagesSamples(ctx context.Context, dst []series.Sample, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Sample, error) {
+	name := s.cfg.Tables.Pages(first)
+	q := table.Query{
+		Partition: s.partition(s.Bucket(id)),
+		From:      string(keys.PageRow(id, last)), // the newest page is the first row
+		To:        string(keys.PageRow(id, first)) + "-",
+	}
+	var pages []table.Entity
+	for {
+		page, err := s.svc.Query(ctx, name, q)
+		if err != nil {
+			return dst, fmt.Errorf("reading pages of series %v: %w", id, err)
+		}
+		for _, e := range page.Entities {
+			if len(e.Key.Row) == len(q.From) { // otherwise it is a piece of a large slot
+				pages = append(pages, e)
+			}
+		}
+		if page.Next == "" {
+			break
+		}
+		q.Token = page.Next
+	}
+	base := len(dst)
+	for _, e := range slices.Backward(pages) {
+		before := len(dst)
+		var err error
+		if dst, err = s.samples(ctx, dst, name, e, from, to); err != nil {
+			return dst, err
+		}
+		dst = settle(dst, base, before)
+	}
+	return dst, nil
+}

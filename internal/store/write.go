@@ -86,9 +86,10 @@ func (p *placement) add(w Write) error {
 	return nil
 }
 
-// place says where an hour's slot goes. In the ring are the last 24 h and the hour that has begun on clocks ahead.
+// place says where an hour's slot goes. In the ring are the last 24 h and what clocks ahead have begun, as far as the
+// day that gives way can be closed.
 func (s *Store) place(h, now, top series.Hour) (ring, page bool, err error) {
-	ring = h >= now-(keys.RingSlots-2) && h <= now+1 && h > top-keys.RingSlots
+	ring = h >= now-(keys.RingSlots-2) && h > top-keys.RingSlots && (h-keys.RingSlots).Day() < now.Day()
 	page = !ring || h.Day() <= series.Day(s.closing.Load())
 	if ring && (h-keys.RingSlots).Day() > s.Closed() {
 		return false, false, fmt.Errorf("day %v: %w", (h - keys.RingSlots).Day().Time().Format("2006-01-02"), ErrDayOpen)

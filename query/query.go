@@ -1,0 +1,95 @@
+// Package query is what a read means: which entities hold what is asked for (the planner), PromQL over them on
+// Prometheus's own engine, and the chart of one span, which is one point read for each series.
+//
+// Samples of the last 24 h come from the ring, older ones from pages, and what is not flushed yet from the head, which
+// is asked first so that nothing is missed while it is flushed. A sample in several of these places counts once.
+package query
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"daybook/internal/index"
+	"daybook/internal/series"
+	"daybook/internal/store"
+)
+
+// Head holds samples that are not in the table yet.
+type Head interface {
+	// Samples appends to dst the samples of a series from..to (both included), ascending.
+	Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample
+}
+
+// Config says what a query may take.
+type Config struct {
+	MaxSamples    int           // in memory for one query
+	Timeout       time.Duration // of one query
+	Lookback      time.Duration // how old the newest sample of an instant may be
+	MaxConcurrent int           // queries at a time; others wait
+	MaxChart      int           // series in one chart
+
+	Now        func() time.Time
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Reader answers queries. Its methods may be called from many goroutines.
+type Reader struct {
+	cfg    Config
+	store  *store.Store
+	index  *index.Index
+	head   Head
+	parser parser.Parser
+	engine *promql.Engine
+	slots  chan struct{} // one value for each query that runs
+}
+
+// New makes a Reader.
+func New(cfg Config, s *store.Store, x *index.Index, head Head) *Reader {
+	p := parser.NewParser(parser.Options{})
+	return &Reader{
+		cfg: cfg, store: s, index: x, head: head, parser: p, slots: make(chan struct{}, cfg.MaxConcurrent),
+		engine: promql.NewEngine(promql.EngineOpts{
+			Logger: cfg.Logger, Reg: cfg.Registerer, MaxSamples: cfg.MaxSamples, Timeout: cfg.Timeout,
+			LookbackDelta: cfg.Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: p,
+			NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
+		}),
+	}
+}
+
+// Range evaluates a query at each step from start to end. The caller closes the query when it is done with the
+// result. An error here says that the query cannot be parsed; one of evaluating is in the result.
+func (r *Reader) Range(ctx context.Context, expr string, start, end time.Time, step time.Duration) (promql.Query, *promql.Result, error) {
+	q, err := r.engine.NewRangeQuery(ctx, queryable{r}, nil, expr, start, end, step)
+	return r.run(ctx, q, err)
+}
+
+// Instant evaluates a query at one time; see Range.
+func (r *Reader) Instant(ctx context.Context, expr string, at time.Time) (promql.Query, *promql.Result, error) {
+	q, err := r.engine.NewInstantQuery(ctx, queryable{r}, nil, expr, at)
+	return r.run(ctx, q, err)
+}
+
+func (r *Reader) run(ctx context.Context, q promql.Query, err error) (promql.Query, *promql.Result, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+		return q, q.Exec(ctx), nil
+	case <-ctx.Done():
+		err := error(promql.ErrQueryTimeout("waiting for one of the concurrent queries to end (query.max_concurrent)"))
+		if context.Cause(ctx) == context.Canceled {
+			err = promql.ErrQueryCanceled("while waiting for other queries")
+		}
+		return q, &promql.Result{Err: err}, nil
+	}
+}

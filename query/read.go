@@ -1,0 +1,116 @@
+package query
+
+import (
+	"context"
+
+	"daybook/internal/series"
+	"daybook/internal/slot"
+	"daybook/keys"
+)
+
+// plan says which entities of a series hold the samples from..to.
+type plan struct {
+	from, to  series.Hour
+	ring      bool
+	ringFrom  series.Hour // the ring's part of the hours
+	firstPage series.Day  // the pages' days, none where lastPage is before
+	lastPage  series.Day
+}
+
+// plan reads as little as it can. The ring has all of the last 24 h, and all hours of days that are not closed; pages
+// have all hours of closed days. A range may begin long before there were samples and end long after: it is cut to
+// the days that a key can name, and nothing is looked for in the future, which no sample may lie in.
+func (r *Reader) plan(from, to series.Millis) plan {
+	now := series.MillisOf(r.cfg.Now()).Hour()
+	recent := now - (keys.RingSlots - 2)
+	open := min(recent, (r.store.Closed() + 1).FirstHour())
+	from = min(max(from, series.Millis(keys.FirstDay)*series.MillisPerDay), (now + 2).Start())
+	to = min(max(to, from), (now + 2).Start())
+	p := plan{from: from.Hour(), to: to.Hour(), firstPage: from.Day()}
+	p.ring = p.to >= open
+	p.ringFrom = max(p.from, open)
+	p.lastPage = min(p.to, recent-1).Day()
+	if p.from >= recent {
+		p.lastPage = p.firstPage - 1
+	}
+	return p
+}
+
+// samples appends to dst the samples of a series from..to (both included), ascending, each time once.
+func (r *Reader) samples(ctx context.Context, dst []series.Sample, id series.ID, from, to series.Millis) ([]series.Sample, error) {
+	fresh := r.head.Samples(nil, id, from, to) // before the table: see Head
+	p := r.plan(from, to)
+	base := len(dst)
+	dst, err := r.pages(ctx, dst, id, p)
+	if err != nil {
+		return dst, err
+	}
+	if p.ring {
+		before := len(dst)
+		if dst, err = r.store.RingSamples(ctx, dst, id, p.ringFrom, p.to); err != nil {
+			return dst, err
+		}
+		dst = join(dst, base, before)
+	}
+	before := len(dst)
+	dst = join(append(dst, fresh...), base, before)
+	return cut(dst, base, from, to), nil
+}
+
+// manyPages is how many days of a month make one range read cheaper than a point read for each.
+const manyPages = 3
+
+// pages reads the days that the plan wants, of those months that the catalogue has the series in.
+func (r *Reader) pages(ctx context.Context, dst []series.Sample, id series.ID, p plan) ([]series.Sample, error) {
+	var err error
+	base := len(dst)
+	entry := r.index.Get(id)
+	for day := p.firstPage; day <= p.lastPage; {
+		month := keys.MonthOf(day)
+		last := day
+		for last < p.lastPage && keys.MonthOf(last+1) == month {
+			last++
+		}
+		if entry == nil || entry.Listed(month) {
+			before := len(dst)
+			if last-day+1 >= manyPages {
+				dst, err = r.store.PagesSamples(ctx, dst, id, day, last, p.from, p.to)
+			} else {
+				for d := day; d <= last && err == nil; d++ {
+					dst, err = r.store.PageSamples(ctx, dst, id, d, p.from, p.to)
+				}
+			}
+			if err != nil {
+				return dst, err
+			}
+			dst = join(dst, base, before)
+		}
+		day = last + 1
+	}
+	return dst, nil
+}
+
+// join merges dst[before:], which was just appended, into dst[base:before].
+func join(dst []series.Sample, base, before int) []series.Sample {
+	if before == base || before == len(dst) || dst[before].T > dst[before-1].T {
+		return dst
+	}
+	merged, _ := slot.Merge(nil, dst[base:before], dst[before:])
+	return append(dst[:base], merged...)
+}
+
+// cut removes from dst[base:] what lies outside from..to.
+func cut(dst []series.Sample, base int, from, to series.Millis) []series.Sample {
+	first := base
+	for first < len(dst) && dst[first].T < from {
+		first++
+	}
+	last := len(dst)
+	for last > first && dst[last-1].T > to {
+		last--
+	}
+	if first == base {
+		return dst[:last]
+	}
+	return append(dst[:base], dst[first:last]...)
+}
