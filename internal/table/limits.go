@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -11,7 +12,7 @@ const (
 	MaxProperties  = 252     // of an entity, its keys and timestamp not counted
 	MaxEntity      = 1 << 20 // bytes of an entity as the service counts them, see EntitySize
 	MaxValue       = 64 << 10
-	MaxKey         = 1 << 10 // bytes of a partition or row key in UTF-16; Azurite: 512 characters, the same
+	MaxKey         = 1 << 10 // bytes of a partition or row key in UTF-16: 512 characters
 	MaxName        = 255     // characters of a property's name
 	MaxOperations  = 100     // of a transaction
 	MaxTransaction = 4 << 20 // bytes of a transaction as it travels, see OperationSize
@@ -41,14 +42,39 @@ func OperationSize(partition string, op Operation) int {
 	return n
 }
 
-// CheckTable refuses names that are not 3 to 63 letters and digits with a letter first.
+// CheckTable refuses names that are not 3 to 63 lower-case letters and digits with a letter first: the service does
+// not tell names apart by case. "tables" is a name of its own.
 func CheckTable(name string) error {
-	ok := len(name) >= 3 && len(name) <= 63 && isLetter(name[0])
+	ok := len(name) >= 3 && len(name) <= 63 && isLower(name[0]) && name != "tables"
 	for i := 0; ok && i < len(name); i++ {
-		ok = isLetter(name[i]) || isDigit(name[i])
+		ok = isLower(name[i]) || isDigit(name[i])
 	}
 	if !ok {
-		return fmt.Errorf("table name %q: 3 to 63 letters and digits, a letter first: %w", name, ErrLimit)
+		return fmt.Errorf("table name %q: 3 to 63 lower-case letters and digits, a letter first: %w", name, ErrLimit)
+	}
+	return nil
+}
+
+// CheckKey refuses a key that no entity can have.
+func CheckKey(key Key) error {
+	if err := checkKey("partition key", key.Partition); err != nil {
+		return err
+	}
+	return checkKey("row key", key.Row)
+}
+
+// CheckQuery refuses a partition or bounds that no key can be.
+func CheckQuery(q Query) error {
+	if err := checkKey("partition key", q.Partition); err != nil {
+		return err
+	}
+	for _, bound := range []string{q.From, q.To} {
+		if bound == "" {
+			continue
+		}
+		if err := checkKey("row key", bound); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -114,10 +140,15 @@ func checkOperation(partition string, op Operation) error {
 	return CheckEntity(key, len(op.Properties), EntitySize(key, op.Properties))
 }
 
-// checkKey refuses keys over the limit or with / \ # ? or control characters; and quotes, which clients escape twice.
+// checkKey refuses keys over the limit or with / \ # ? or control characters; and two things that the service takes
+// but its clients get wrong: empty keys, which they refuse, and quotes, which they escape twice.
 func checkKey(what, key string) error {
-	if !utf8.ValidString(key) || 2*utf8.RuneCountInString(key) > MaxKey {
-		return fmt.Errorf("%s %q: at most %d characters of valid UTF-8: %w", what, key, MaxKey/2, ErrLimit)
+	n := 0 // characters of UTF-16
+	for _, r := range key {
+		n += utf16.RuneLen(r)
+	}
+	if n < 1 || 2*n > MaxKey || !utf8.ValidString(key) {
+		return fmt.Errorf("%s %.600q: 1 to %d characters of valid UTF-8: %w", what, key, MaxKey/2, ErrLimit)
 	}
 	for _, r := range key {
 		switch {
@@ -147,5 +178,6 @@ func checkProperty(p Property) error {
 	return nil
 }
 
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func isLower(c byte) bool  { return c >= 'a' && c <= 'z' }
+func isLetter(c byte) bool { return isLower(c) || c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }

@@ -29,14 +29,15 @@ type Service interface {
 
 	// Transact does all operations or none. They lie in one partition, name each row once, and keep the limits of
 	// a transaction. What it wrote can be read at once; it is durable after the next Sync. A crash keeps all
-	// transactions up to some point in the order in which they returned, and none after.
+	// transactions up to some point in the order in which they returned, and none after. The caller may use the
+	// operations' memory again once it has returned.
 	//
-	// Where one operation is at fault the error is an *OperationError.
+	// Where one operation is at fault the error is an *OperationError; where there is no such table, ErrNotFound.
 	Transact(ctx context.Context, table, partition string, ops []Operation) error
 
 	// Get is a point read: one entity with the projected properties (nil: all of them), sorted by name. Where the
 	// entity has none of them it comes without properties; where there is no such entity or table the error is
-	// ErrNotFound.
+	// ErrNotFound. The values are the caller's, here and in Query.
 	Get(ctx context.Context, table string, key Key, project []string) (Entity, error)
 
 	// Query reads a range of rows of one partition in row order, a page at a time. A page may be short or even
@@ -50,7 +51,7 @@ type Service interface {
 	Close() error
 }
 
-// Key finds an entity within a table.
+// Key finds an entity within a table. Neither part is empty; see CheckKey.
 type Key struct{ Partition, Row string }
 
 // Property is a named value. An empty value is a value.
@@ -112,7 +113,8 @@ type Page struct {
 // ErrNotFound says that there is no such entity, or no such table.
 var ErrNotFound = errors.New("not found")
 
-// ErrLimit says that an operation breaks a limit of the service; repeating it is of no use.
+// ErrLimit says that an operation breaks a limit of the service, or a key or a name that is asked for does; repeating
+// it is of no use.
 var ErrLimit = errors.New("over a limit of the table service")
 
 // ErrClosed says that the service was closed.

@@ -18,6 +18,7 @@ package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ type Config struct {
 	DiskFull func()
 	// FS is the file system; nil for the machine's own. Tests inject faults here.
 	FS vfs.FS
+
+	memTable uint64 // bytes; 0 for memTableBytes
 }
 
 // Table is the embedded table service.
@@ -58,6 +61,7 @@ type Table struct {
 const (
 	memTableBytes = 16 << 20
 	blockBytes    = 32 << 10
+	pageBytes     = 4 << 20 // of values, after which a page of a query ends: a thousand full entities are a gigabyte
 )
 
 // Open opens the database in cfg.Dir, making it where there is none.
@@ -90,7 +94,7 @@ func options(cfg Config, log *slog.Logger) *pebble.Options {
 		CacheSize:                   cfg.CacheBytes,
 		DisableWAL:                  true,
 		FormatMajorVersion:          pebble.FormatNewest,
-		MemTableSize:                memTableBytes,
+		MemTableSize:                cmp.Or(cfg.memTable, memTableBytes),
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,
 		Logger:                      pebbleLogger{log},
@@ -116,7 +120,15 @@ func (t *Table) Create(ctx context.Context, name string) error {
 
 // Drop implements table.Service.
 func (t *Table) Drop(ctx context.Context, name string) error {
-	return t.open(ctx, func() error { return t.tables.drop(t.db, name) })
+	return t.open(ctx, func() error {
+		// No transaction may have looked the table up and write to it after it is gone: nothing would ever find
+		// its rows again, nor remove them.
+		for i := range t.write {
+			t.write[i].Lock()
+			defer t.write[i].Unlock()
+		}
+		return t.tables.drop(t.db, name)
+	})
 }
 
 // Tables implements table.Service.
@@ -131,19 +143,22 @@ func (t *Table) Transact(ctx context.Context, name, partition string, ops []tabl
 		return err
 	}
 	return t.open(ctx, func() error {
+		lock := &t.write[stripe(name, partition)]
+		lock.Lock()
+		defer lock.Unlock()
 		number, ok := t.tables.number(name)
 		if !ok {
 			return fmt.Errorf("table %q: %w", name, table.ErrNotFound)
 		}
-		lock := &t.write[stripe(name, partition)]
-		lock.Lock()
-		defer lock.Unlock()
 		return t.transact(partitionPrefix(number, partition), partition, ops)
 	})
 }
 
 // Get implements table.Service.
 func (t *Table) Get(ctx context.Context, name string, key table.Key, project []string) (e table.Entity, err error) {
+	if err := table.CheckKey(key); err != nil {
+		return e, err
+	}
 	err = t.open(ctx, func() error {
 		number, ok := t.tables.number(name)
 		if !ok {
@@ -157,6 +172,9 @@ func (t *Table) Get(ctx context.Context, name string, key table.Key, project []s
 
 // Query implements table.Service.
 func (t *Table) Query(ctx context.Context, name string, q table.Query) (page table.Page, err error) {
+	if err := table.CheckQuery(q); err != nil {
+		return page, err
+	}
 	err = t.open(ctx, func() error {
 		number, ok := t.tables.number(name)
 		if !ok {
@@ -169,7 +187,20 @@ func (t *Table) Query(ctx context.Context, name string, q table.Query) (page tab
 }
 
 // Sync implements table.Service.
-func (t *Table) Sync(ctx context.Context) error { return t.open(ctx, t.db.Flush) }
+func (t *Table) Sync(ctx context.Context) error {
+	return t.open(ctx, func() error {
+		flushed, err := t.db.AsyncFlush()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-flushed:
+			return nil
+		case <-ctx.Done(): // it goes on; with a full disk, for as long as that lasts
+			return ctx.Err()
+		}
+	})
+}
 
 // Compact rewrites what a table holds so that overwritten values give their room back.
 func (t *Table) Compact(ctx context.Context, name string) error {
@@ -329,7 +360,8 @@ func (t *Table) query(prefix []byte, q table.Query) (table.Page, error) {
 		cut := bytes.IndexByte(key, 0)
 		if row == nil || !bytes.Equal(row, key[:cut]) {
 			r.end(&page)
-			if row = append(row[:0], key[:cut]...); len(page.Entities) == limit {
+			row = append(row[:0], key[:cut]...)
+			if len(page.Entities) == limit || r.bytes >= pageBytes {
 				page.Next = string(row)
 				return page, nil
 			}
@@ -348,6 +380,7 @@ type reader struct {
 	project []string
 	found   []table.Property
 	buffer  []byte
+	bytes   int // of all values so far
 }
 
 func (r *reader) add(it *pebble.Iterator, name []byte) error {
@@ -358,7 +391,11 @@ func (r *reader) add(it *pebble.Iterator, name []byte) error {
 	if err != nil {
 		return err
 	}
+	if r.buffer == nil {
+		r.buffer = []byte{} // so that an empty value is not nil, which would say that there is none
+	}
 	start := len(r.buffer)
+	r.bytes += len(value)
 	r.buffer = append(r.buffer, value...)
 	r.found = append(r.found, table.Property{Name: string(name), Value: r.buffer[start:len(r.buffer):len(r.buffer)]})
 	return nil
