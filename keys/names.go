@@ -23,6 +23,9 @@ func (p Tables) Ring() string { return string(p) + "ring" }
 // Pages is the table of the raw pages of the month that day lies in.
 func (p Tables) Pages(day series.Day) string { return string(p) + "raw" + MonthOf(day).String() }
 
+// IsPages tells whether name is the name of a table of raw pages.
+func (p Tables) IsPages(name string) bool { return strings.HasPrefix(name, string(p)+"raw") }
+
 // Catalogue is the table of the labels of the series that have samples in a month.
 func (p Tables) Catalogue(month Month) string { return string(p) + "cat" + month.String() }
 

@@ -1,10 +1,14 @@
 package web
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"time"
+
+	"github.com/labstack/echo/v4"
 
 	"daybook/internal/index"
 	"daybook/internal/series"
@@ -116,4 +120,17 @@ func (s *jsonStream) line(l query.Line) {
 	}
 	s.WriteArrayEnd()
 	s.WriteObjectEnd()
+}
+
+// inspect is GET /api/v1/inspect?match[]=<selector>: what is stored of some series, as text for a person.
+func inspect(c *call) error {
+	selectors := c.QueryParams()["match[]"]
+	if len(selectors) != 1 {
+		return badRequest(errors.New("give one match[]=<selector>"))
+	}
+	var text bytes.Buffer
+	if err := c.Reader.Inspect(c.Request().Context(), &text, selectors[0]); err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, echo.MIMETextPlainCharsetUTF8, text.Bytes())
 }

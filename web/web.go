@@ -81,6 +81,7 @@ func (s *Server) routes() {
 	api.Match(both, "/labels", s.with(labelNames), zip)
 	api.GET("/label/:name/values", s.with(labelValues), zip)
 	api.GET("/chart", s.with(chart), zip)
+	api.GET("/inspect", s.with(inspect), zip)
 	s.page(zip)
 }
 

@@ -170,16 +170,32 @@ func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]Ho
 // in one month: one range read.
 func (s *Store) PagesSamples(ctx context.Context, dst []series.Sample, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Sample, error) {
 	name := s.cfg.Tables.Pages(first)
+	pages, err := s.pagesBetween(ctx, name, id, first, last)
+	if err != nil {
+		return dst, err
+	}
+	base := len(dst)
+	for _, e := range slices.Backward(pages) {
+		before := len(dst)
+		if dst, err = s.samples(ctx, dst, name, e, from, to); err != nil {
+			return dst, err
+		}
+		dst = settle(dst, base, before)
+	}
+	return dst, nil
+}
+
+// pagesBetween reads a series' pages in one table, the newest first.
+func (s *Store) pagesBetween(ctx context.Context, name string, id series.ID, first, last series.Day) (pages []table.Entity, err error) {
 	q := table.Query{
 		Partition: s.partition(s.Bucket(id)),
-		From:      string(keys.PageRow(id, last)), // the newest page is the first row
-		To:        string(keys.PageRow(id, first)) + "-",
+		From:      string(keys.PageRow(id, last)),
+		To:        string(keys.PageRow(id, first)) + "-", // behind the row, before what is spilled from it
 	}
-	var pages []table.Entity
 	for {
 		page, err := s.svc.Query(ctx, name, q)
 		if err != nil {
-			return dst, fmt.Errorf("reading pages of series %v: %w", id, err)
+			return nil, fmt.Errorf("reading pages of series %v: %w", id, err)
 		}
 		for _, e := range page.Entities {
 			if len(e.Key.Row) == len(q.From) { // otherwise it is a piece of a large slot
@@ -187,18 +203,8 @@ func (s *Store) PagesSamples(ctx context.Context, dst []series.Sample, id series
 			}
 		}
 		if page.Next == "" {
-			break
+			return pages, nil
 		}
 		q.Token = page.Next
 	}
-	base := len(dst)
-	for _, e := range slices.Backward(pages) {
-		before := len(dst)
-		var err error
-		if dst, err = s.samples(ctx, dst, name, e, from, to); err != nil {
-			return dst, err
-		}
-		dst = settle(dst, base, before)
-	}
-	return dst, nil
 }

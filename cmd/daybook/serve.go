@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"daybook/ingest"
+	"daybook/internal/datadir"
+	"daybook/internal/index"
+	"daybook/internal/series"
+	"daybook/internal/store"
+	"daybook/internal/table"
+	"daybook/internal/table/embedded"
+	"daybook/keys"
+	"daybook/query"
+	"daybook/rollup"
+	"daybook/web"
+)
+
+func serveCommand(cmd *cobra.Command) error {
+	c, err := loadConfig(cmd.Flags(), os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	return serve(cmd.Context(), c, newLogger(c.Log, cmd.ErrOrStderr()))
+}
+
+// serve runs until ctx ends, then takes no more requests, flushes, and closes.
+func serve(ctx context.Context, c config, log *slog.Logger) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	server := web.New(web.Config{MaxBody: int(c.Ingest.MaxBody), Version: version, Registry: registry, Logger: log, Now: time.Now})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Serve(listener) })
+	group.Go(func() error {
+		err := work(ctx, c, server, registry, log)
+		return errors.Join(err, stop(server))
+	})
+	log.Info("daybook is listening", "address", listener.Addr().String(), "version", version)
+	return group.Wait()
+}
+
+const stopWithin = 10 * time.Second
+
+func stop(server *web.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	return server.Stop(ctx)
+}
+
+// work opens the parts from the table upwards, serves until ctx ends, and closes them in turn.
+func work(ctx context.Context, c config, server *web.Server, registry *prometheus.Registry, log *slog.Logger) (err error) {
+	dir, err := datadir.Open(c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	disk, letGo := context.WithCancel(context.Background())
+	defer letGo()
+	tables, err := embedded.Open(embedded.Config{
+		Dir: dir.Table(), CacheBytes: int64(c.Table.Cache), Logger: log, DiskFull: func() { awaitRoom(disk, dir, log) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tables.Close()) }()
+	totals := new(table.Totals)
+	registry.MustRegister(tableCollector{totals, tables})
+	s, err := openStore(ctx, table.Counted(tables, totals), c)
+	if err != nil {
+		return err
+	}
+	x := index.New()
+	start := time.Now()
+	if err := fill(ctx, s, x); err != nil {
+		return err
+	}
+	log.Info("the catalogue is read", "series", x.Len(), "took", time.Since(start).Round(time.Millisecond))
+	roller := rollup.New(rollupConfigOf(c, registry, log), s)
+	ingester, err := ingest.Open(ingestConfigOf(c, dir, roller, registry, log), s, x)
+	if err != nil {
+		return err
+	}
+	reader := query.New(queryConfigOf(c, registry, log), s, x, ingester.Head())
+	server.Ready(&web.Backend{Ingester: ingester, Reader: reader})
+	log.Info("daybook is ready", "took", time.Since(start).Round(time.Millisecond))
+
+	var group errgroup.Group
+	group.Go(func() error { ingester.Run(ctx); return nil })
+	group.Go(func() error { roller.Run(ctx); return nil })
+	<-ctx.Done()
+	log.Info("daybook is stopping: no more requests are taken, and what is in memory is flushed")
+	stopErr := stop(server)
+	_ = group.Wait() // neither gives an error
+	return errors.Join(stopErr, ingester.Close(context.Background()))
+}
+
+// awaitRoom is called by the embedded table when the disk is full: its write is tried again when this returns.
+func awaitRoom(ctx context.Context, dir *datadir.Dir, log *slog.Logger) {
+	log.Error("the disk is full: the table waits for room, and senders get 503 meanwhile; nothing acknowledged is lost")
+	dir.AwaitRoom(ctx, 4<<20)
+	log.Info("there is room on the disk again")
+}
+
+func openStore(ctx context.Context, svc table.Service, c config) (*store.Store, error) {
+	return store.Open(ctx, svc, store.Config{
+		Tables: keys.Tables(c.Table.Prefix), Buckets: keys.Buckets(c.Table.Buckets), Writer: c.Table.Writer,
+		Alone: true, // the embedded table is this process's own
+	}, series.MillisOf(time.Now()).Day())
+}
+
+// fill puts the catalogue into the index.
+func fill(ctx context.Context, s *store.Store, x *index.Index) error {
+	return s.Catalogue(ctx, func(month keys.Month, listed store.Listed) error {
+		entry, _, err := x.Add(listed.ID, listed.Labels)
+		if err != nil {
+			return err
+		}
+		entry.SetListed(month)
+		return nil
+	})
+}
+
+func ingestConfigOf(c config, dir *datadir.Dir, roller *rollup.Roller, reg prometheus.Registerer, log *slog.Logger) ingest.Config {
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	return ingest.Config{
+		Dir: dir.WAL(), Retention: time.Duration(c.Retention.Raw), FlushInterval: time.Duration(c.Flush.Interval),
+		FlushBytes: int64(c.Flush.WALSize), MaxLogBytes: int64(c.WAL.MaxSize), MaxBody: int(c.Ingest.MaxBody),
+		MaxDecoded: int(c.Ingest.MaxDecoded), MaxInFlight: int64(c.Ingest.MaxInFlight),
+		MaxPerHour: c.Ingest.MaxSamplesPerHour, Seed: binary.LittleEndian.Uint64(seed[:]),
+		Now: time.Now, CloseDays: roller.CloseDays, Logger: log, Registerer: reg,
+		FreeDisk: func() error { return dir.CheckFree(int64(c.WAL.MinFreeDisk)) },
+	}
+}
+
+func rollupConfigOf(c config, reg prometheus.Registerer, log *slog.Logger) rollup.Config {
+	return rollup.Config{
+		CloseAfter: time.Duration(c.Rollup.CloseAfter), CloseOver: time.Duration(c.Rollup.CloseOver),
+		SealAfter: time.Duration(c.Rollup.SealAfter), Tick: 10 * time.Second,
+		Now: time.Now, Logger: log, Registerer: reg,
+	}
+}
+
+func queryConfigOf(c config, reg prometheus.Registerer, log *slog.Logger) query.Config {
+	return query.Config{
+		MaxSamples: c.Query.MaxSamples, Timeout: time.Duration(c.Query.Timeout), Lookback: time.Duration(c.Query.Lookback),
+		MaxConcurrent: c.Query.MaxConcurrent, MaxChart: c.Query.MaxChartSeries, Now: time.Now, Logger: log, Registerer: reg,
+	}
+}

@@ -1,0 +1,163 @@
+// Package datadir is the folder on the local disk that a daybook process has to itself: locked against a second one,
+// marked with the version of its layout, and watched for room.
+//
+//	data/LOCK      held by the process; holds its process id
+//	data/FORMAT    "daybook data directory, format 1"
+//	data/wal/      the write-ahead log, package ingest/wal
+//	data/table/    the embedded table, package internal/table/embedded
+package datadir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Format is the version of the layout.
+const Format = 1
+
+// ErrLocked says that another process has the folder.
+var ErrLocked = errors.New("another daybook is using the data directory")
+
+// ErrNewer says that a newer daybook wrote the folder.
+var ErrNewer = errors.New("the data directory was written by a newer version of daybook: use that version or a later one")
+
+// ErrForeign says that the folder holds something else than a daybook's data.
+var ErrForeign = errors.New("this is not a daybook data directory: choose an empty one")
+
+// ErrNoRoom says that the disk is too full.
+var ErrNoRoom = errors.New("the disk is too full")
+
+// Dir is a folder that this process has to itself.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// Open locks the folder, making it where there is none, and checks its format.
+func Open(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("opening the data directory: %w", err)
+	}
+	d := &Dir{path, lock}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		owner, _ := os.ReadFile(lock.Name())
+		return nil, errors.Join(fmt.Errorf("%s (process %s): %w", path, bytes.TrimSpace(owner), ErrLocked), lock.Close())
+	}
+	if err := d.mark(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// mark writes down who has the folder, and its format where it is new.
+func (d *Dir) mark() error {
+	name := filepath.Join(d.path, "FORMAT")
+	text, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if err := d.claim(name); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("reading the format of the data directory: %w", err)
+	default:
+		if err := check(d.path, string(text)); err != nil {
+			return err
+		}
+	}
+	err = errors.Join(d.lock.Truncate(0), writeAt(d.lock, fmt.Sprintf("%d\n", os.Getpid())))
+	if err != nil && !errors.Is(err, syscall.ENOSPC) { // the id is only for people
+		return fmt.Errorf("marking the data directory: %w", err)
+	}
+	return nil
+}
+
+// claim makes a new folder daybook's, unless there is something in it already.
+func (d *Dir) claim(name string) error {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return fmt.Errorf("reading the data directory: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() != "LOCK" && e.Name() != "lost+found" {
+			return fmt.Errorf("%s holds %q: %w", d.path, e.Name(), ErrForeign)
+		}
+	}
+	if err := os.WriteFile(name, fmt.Appendf(nil, "daybook data directory, format %d\n", Format), 0o666); err != nil {
+		return fmt.Errorf("marking the data directory: %w", err)
+	}
+	return nil
+}
+
+func check(path, text string) error {
+	var format int
+	if _, err := fmt.Sscanf(strings.TrimSpace(text), "daybook data directory, format %d", &format); err != nil {
+		return fmt.Errorf("%s: its FORMAT file says %q: %w", path, text, ErrForeign)
+	}
+	if format > Format {
+		return fmt.Errorf("%s has format %d, this program knows up to %d: %w", path, format, Format, ErrNewer)
+	}
+	return nil
+}
+
+func writeAt(f *os.File, text string) error {
+	_, err := f.WriteAt([]byte(text), 0)
+	return err
+}
+
+// WAL is the folder of the write-ahead log.
+func (d *Dir) WAL() string { return filepath.Join(d.path, "wal") }
+
+// Table is the folder of the embedded table.
+func (d *Dir) Table() string { return filepath.Join(d.path, "table") }
+
+// Free is how many bytes the disk has left for this process.
+func (d *Dir) Free() (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(d.path, &s); err != nil {
+		return 0, fmt.Errorf("asking for the room on the disk: %w", err)
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
+
+// CheckFree gives ErrNoRoom when less than least bytes are left.
+func (d *Dir) CheckFree(least int64) error {
+	free, err := d.Free()
+	if err != nil {
+		return err
+	}
+	if free < least {
+		return fmt.Errorf("%s: %d bytes are left, %d are kept free (wal.min_free_disk); make room: %w", d.path, free, least, ErrNoRoom)
+	}
+	return nil
+}
+
+// AwaitRoom returns when the disk has bytes left, or ctx has ended.
+func (d *Dir) AwaitRoom(ctx context.Context, bytes int64) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if free, err := d.Free(); err != nil || free >= bytes {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close lets go of the folder.
+func (d *Dir) Close() error { return d.lock.Close() }
