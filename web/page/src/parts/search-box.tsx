@@ -77,7 +77,7 @@ export function SearchBox() {
         aria-controls="results"
         aria-autocomplete="list"
         aria-activedescendant={suggestions.value.length > 0 ? optionId(active.value) : undefined}
-        placeholder="Search metrics and labels: cpu mode=idle"
+        placeholder="Search, like cpu mode=idle"
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
