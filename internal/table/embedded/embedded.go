@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -89,8 +90,9 @@ func options(cfg Config, log *slog.Logger) *pebble.Options {
 	if cfg.DiskFull != nil {
 		fs = vfs.OnDiskFull(fs, cfg.DiskFull)
 	}
+	var failures atomic.Int32
 	o := &pebble.Options{
-		FS:                          fs,
+		FS:                          patience{fs, &failures},
 		CacheSize:                   cfg.CacheBytes,
 		DisableWAL:                  true,
 		FormatMajorVersion:          pebble.FormatNewest,
@@ -103,10 +105,17 @@ func options(cfg Config, log *slog.Logger) *pebble.Options {
 	for i := range o.Levels {
 		o.Levels[i].BlockSize = blockBytes
 	}
-	listener := pebble.EventListener{BackgroundError: func(err error) {
-		log.Error("the embedded table could not write in the background and tries again", "err", err)
-	}}
-	o.EventListener = &listener
+	o.EventListener = &pebble.EventListener{
+		BackgroundError: func(err error) {
+			failures.Add(1)
+			log.Error("the embedded table could not write in the background and tries again", "err", err.Error())
+		},
+		FlushEnd: func(info pebble.FlushInfo) {
+			if info.Err == nil {
+				failures.Store(0)
+			}
+		},
+	}
 	return o
 }
 

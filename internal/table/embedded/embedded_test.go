@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -472,4 +473,49 @@ func TestDiskFullForLong(t *testing.T) {
 	}
 	close(room)
 	must(t, s.Sync(t.Context()))
+}
+
+// A flush that fails is repeated, not as fast as it goes, and what it should have written is not lost.
+func TestFailedFlush(t *testing.T) {
+	const failing = 4
+	var left, failed atomic.Int32
+	mem := vfs.NewCrashableMem()
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".sst") && left.Load() > 0 {
+			left.Add(-1)
+			failed.Add(1)
+			return errors.New("the disk is out of order")
+		}
+		return nil
+	}))
+	s := open(t, embedded.Config{FS: fs})
+	must(t, s.Create(t.Context(), "one"))
+	put(t, s, "one", "5", "r", "v")
+	left.Store(failing)
+	must(t, s.Sync(t.Context()))
+	if failed.Load() != failing {
+		t.Fatalf("%d of %d failures", failed.Load(), failing)
+	}
+	after := open(t, embedded.Config{FS: mem.CrashClone(vfs.CrashCloneCfg{})})
+	if got := get(t, after, "one", "5", "r"); got != "v" {
+		t.Errorf("synced after failures, the value is %q", got)
+	}
+}
+
+func TestPause(t *testing.T) {
+	if embedded.Pause(0) != 0 {
+		t.Error("a flush that did not fail waits")
+	}
+	var sum time.Duration
+	for n := range int32(1000) {
+		if embedded.Pause(n+1) < embedded.Pause(n) || embedded.Pause(n) > 5*time.Second {
+			t.Fatalf("after %d failures, a flush waits %v", n, embedded.Pause(n))
+		}
+		if n < 20 {
+			sum += embedded.Pause(n)
+		}
+	}
+	if sum < time.Minute/4 {
+		t.Errorf("twenty failures take no more than %v", sum)
+	}
 }

@@ -5,3 +5,6 @@ func (c Config) WithMemTable(bytes uint64) Config {
 	c.memTable = bytes
 	return c
 }
+
+// Pause is how long the next attempt to flush waits.
+var Pause = pause
