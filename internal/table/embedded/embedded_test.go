@@ -332,6 +332,11 @@ func TestDropWhileWriting(t *testing.T) {
 			t.Errorf("%d rows of a dropped table", n)
 		}
 	}
+	n, err := s.Orphans()
+	must(t, err)
+	if n != 0 {
+		t.Errorf("%d properties were written to tables after they were dropped", n)
+	}
 }
 
 // Who reads while others write sees each transaction whole or not at all.
