@@ -34,12 +34,16 @@ func (a api) metrics(t *testing.T) metrics {
 // renamed is not taken for a zero.
 func (m metrics) sum(t *testing.T, name string) float64 {
 	t.Helper()
-	family, ok := m[name]
-	if !ok {
+	if _, ok := m[name]; !ok {
 		t.Fatalf("there is no metric %s", name)
 	}
+	return m.sumIfAny(name)
+}
+
+// sumIfAny is sum for counters that appear with what they count first, by a label such as the reason.
+func (m metrics) sumIfAny(name string) float64 {
 	var sum float64
-	for _, metric := range family.Metric {
+	for _, metric := range m[name].GetMetric() {
 		sum += metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + metric.GetUntyped().GetValue()
 	}
 	return sum

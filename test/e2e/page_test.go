@@ -36,7 +36,7 @@ func TestPageShowsChart(t *testing.T) {
 	if err := chromedp.Do(ctx,
 		chromedp.EmulateViewport(1280, 800),
 		chromedp.Navigate(string(d.api)+"/"),
-		chromedp.WaitVisible("input"),
+		chromedp.WaitVisible(chromedp.CSS("input")),
 	); err != nil {
 		t.Fatalf("the page has no search box (is web/page built? make build): %v", err)
 	}

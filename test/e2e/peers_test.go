@@ -30,7 +30,8 @@ func startNodeExporter(t *testing.T) string {
 type prometheus struct {
 	api
 	*process
-	config, remote string
+	config string // its configuration file
+	remote api
 }
 
 // startPrometheus starts a Prometheus that scrapes itself and a node_exporter every second and writes to the remote
@@ -38,19 +39,8 @@ type prometheus struct {
 func startPrometheus(t *testing.T, nodeExporter string, remote api) *prometheus {
 	t.Helper()
 	address := freeAddress(t)
-	p := &prometheus{
-		api:    api("http://" + address),
-		remote: fmt.Sprintf("remote_write:\n  - url: %s/api/v1/write\n", remote),
-	}
-	p.config = writeFile(t, "prometheus.yml", p.remote+fmt.Sprintf(`
-global:
-  scrape_interval: 1s
-scrape_configs:
-  - job_name: prometheus
-    static_configs: [{targets: [%q]}]
-  - job_name: node
-    static_configs: [{targets: [%q]}]
-`, address, nodeExporter))
+	p := &prometheus{api: api("http://" + address), remote: remote}
+	p.config = writeFile(t, "prometheus.yml", p.configuration(address, nodeExporter))
 	p.process = start(t, "prometheus", prometheusPeer.build(t),
 		"--config.file="+p.config,
 		"--storage.tsdb.path="+t.TempDir(),
@@ -66,11 +56,33 @@ scrape_configs:
 	return p
 }
 
+// configuration is a prometheus.yml with two jobs, which may have no targets.
+func (p *prometheus) configuration(itself, nodeExporter string) string {
+	targets := func(address string) string {
+		if address == "" {
+			return "[]"
+		}
+		return fmt.Sprintf("[{targets: [%q]}]", address)
+	}
+	return fmt.Sprintf(`
+global:
+  scrape_interval: 1s
+scrape_configs:
+  - job_name: prometheus
+    static_configs: %s
+  - job_name: node
+    static_configs: %s
+remote_write:
+  - url: %s/api/v1/write
+`, targets(itself), targets(nodeExporter), p.remote)
+}
+
 // stopScraping has Prometheus drop its targets and waits until it has marked their series as stale. It goes on writing
 // to the remote.
 func (p *prometheus) stopScraping(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(p.config, []byte(p.remote), 0o600); err != nil {
+	// The jobs stay: where a job goes too, Prometheus marks nothing.
+	if err := os.WriteFile(p.config, []byte(p.configuration("", "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	res, err := client.Post(string(p.api)+"/-/reload", "", nil)

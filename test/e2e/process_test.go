@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -34,13 +35,21 @@ func start(t *testing.T, name, bin string, args ...string) *process {
 	p.cmd.Stdout, p.cmd.Stderr = &out, &out
 	p.cmd.WaitDelay = 5 * time.Second
 	endWithParent(p.cmd)
-	if err := p.cmd.Start(); err != nil {
+	started := make(chan error)
+	go func() {
+		// endWithParent means the thread that starts the process: it has to live as long.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = p.cmd.Wait()
+			close(p.exited)
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatalf("starting %s: %v", name, err)
 	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.exited)
-	}()
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {

@@ -52,13 +52,15 @@ func TestPrometheusWrites(t *testing.T) {
 	last := time.Now().UnixMilli() // after the last scrape: nothing comes any more
 
 	sender := p.metrics(t)
-	for _, name := range []string{
-		"prometheus_remote_storage_samples_failed_total",
-		"prometheus_remote_storage_samples_dropped_total",
-		"prometheus_remote_storage_metadata_failed_total",
+	for name, n := range map[string]float64{
+		"failed samples":   sender.sum(t, "prometheus_remote_storage_samples_failed_total"),
+		"dropped samples":  sender.sumIfAny("prometheus_remote_storage_samples_dropped_total"),
+		"failed metadata":  sender.sum(t, "prometheus_remote_storage_metadata_failed_total"),
+		"retried samples":  sender.sum(t, "prometheus_remote_storage_samples_retried_total"),
+		"retried metadata": sender.sum(t, "prometheus_remote_storage_metadata_retried_total"),
 	} {
-		if n := sender.sum(t, name); n != 0 {
-			t.Errorf("%s is %g", name, n)
+		if n != 0 {
+			t.Errorf("the sender has %g %s", n, name)
 		}
 	}
 	want := p.readAll(t, first, last)
