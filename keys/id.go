@@ -3,6 +3,7 @@ package keys
 import (
 	"encoding/binary"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/zeebo/xxh3"
 
@@ -21,7 +22,7 @@ func SeriesID(tenant string, ls labels.Labels) series.ID {
 	})
 	all := xxh3.Hash128(b).Bytes()
 	var id series.ID
-	binary.BigEndian.PutUint32(id[:4], MetricHash(ls.Get(labels.MetricName)))
+	binary.BigEndian.PutUint32(id[:4], MetricHash(ls.Get(model.MetricNameLabel)))
 	copy(id[4:], all[:12])
 	return id
 }

@@ -80,7 +80,7 @@ func (h Hour) Start() Millis { return Millis(h) * MillisPerHour }
 func (h Hour) Day() Day { return Day(floorDiv(int64(h), HoursPerDay)) }
 
 // OfDay is the number of the hour within its day, 0 to 23.
-func (h Hour) OfDay() int { return int(h) - int(h.Day().FirstHour()) }
+func (h Hour) OfDay() int { return int(h) - int(h.Day())*HoursPerDay }
 
 // Start is the first millisecond of the day.
 func (d Day) Start() Millis { return Millis(d) * MillisPerDay }

@@ -106,7 +106,7 @@ var shapes = []shape{
 			return float64(i)
 		}
 	})},
-	{"nan", values(func(r *rand.Rand) func(int) float64 { return func(int) float64 { return math.NaN() } })},
+	{"nan", values(func(*rand.Rand) func(int) float64 { return func(int) float64 { return math.NaN() } })},
 	{"jitter", func(r *rand.Rand, start series.Hour, n int) []series.Sample {
 		samples := make([]series.Sample, n)
 		t := start.Start()

@@ -25,6 +25,7 @@ const MaxCount = 1<<22 - 1
 // Encoding is how a slot writes its values.
 type Encoding uint8
 
+// The encodings.
 const (
 	Decimal Encoding = iota // integers and a power of ten
 	XOR                     // differing bits of consecutive values

@@ -2,6 +2,7 @@ package tabletest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"daybook/internal/table"
@@ -95,13 +96,13 @@ func (s *suite) manyProperties() {
 	s.write(merge("r", numbered("p", table.MaxProperties, 1)...))
 	s.write(merge("r", numbered("p", table.MaxProperties, 2)...)) // the same again are no more
 	s.write(replace("r", numbered("q", table.MaxProperties, 1)...))
-	s.count("r", table.MaxProperties)
+	s.count(table.MaxProperties)
 	if s.emulator {
 		return
 	}
 	s.refused(0, merge("r", "one_more", "v"))
 	s.refused(1, merge("x", "d_a", "v"), merge("r", numbered("p", 2, 1)...))
-	s.count("r", table.MaxProperties)
+	s.count(table.MaxProperties)
 	s.has("x", "")
 	// With room again.
 	s.write(replace("r", numbered("p", 251, 1)...))
@@ -112,9 +113,10 @@ func (s *suite) manyProperties() {
 	s.has("r", "one_more=v")
 }
 
-func (s *suite) count(row string, properties int) {
+// count looks at how many properties the entity r has.
+func (s *suite) count(properties int) {
 	s.Helper()
-	e, err := s.Get(s.Context(), s.table, table.Key{Partition: "5", Row: row}, nil)
+	e, err := s.Get(s.Context(), s.table, table.Key{Partition: "5", Row: "r"}, nil)
 	s.ok(err)
 	if len(e.Properties) != properties {
 		s.Errorf("%d properties, want %d", len(e.Properties), properties)
@@ -137,7 +139,7 @@ func (s *suite) largeEntity() {
 	// Fifteen full properties and one with what is left.
 	pairs := numbered("p", 15, table.MaxValue)
 	rest := table.MaxEntity - table.EntitySize(key, merge("r", pairs...).Properties) - table.PropertySize("rest", 0)
-	full := append(pairs, "rest", strings.Repeat("r", rest))
+	full := append(slices.Clone(pairs), "rest", strings.Repeat("r", rest))
 	over := append(append([]string{}, pairs...), "rest", strings.Repeat("r", rest+1))
 	s.refused(0, merge("r", over...))
 	s.refused(1, merge("x", "d_a", "v"), replace("r", over...))
