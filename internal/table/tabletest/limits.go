@@ -145,22 +145,22 @@ func (s *suite) largeEntity() {
 	s.refused(1, merge("x", "d_a", "v"), replace("r", over...))
 	s.has("r", "")
 	s.write(merge("r", full...))
-	s.count("r", 16)
+	s.count(16)
 	s.write(merge("r", "rest", "shorter"))
 	s.write(replace("r", full...)) // only what replaces counts
 	s.write(merge("r", "rest", strings.Repeat("s", rest)))
-	s.count("r", 16)
+	s.count(16)
 	if s.emulator {
 		return
 	}
 	s.refused(0, merge("r", "one_more", ""))
 	s.refused(0, merge("r", "rest", strings.Repeat("s", rest+1)))
 	s.refused(1, merge("x", "d_a", "v"), merge("r", numbered("q", 1, table.MaxValue)...))
-	s.count("r", 16)
+	s.count(16)
 	s.has("x", "")
 	s.write(merge("r", "rest", "")) // with room again
 	s.write(merge("r", "one_more", ""))
-	s.count("r", 17)
+	s.count(17)
 }
 
 func (s *suite) largeTransaction() {
