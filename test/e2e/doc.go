@@ -9,7 +9,7 @@
 //
 // The first run builds Prometheus and node_exporter from the module proxy, in the versions that go.mod pins (as tools,
 // so that go.sum covers them), which takes some three CPU minutes; on a slow machine give it -timeout 30m. Later runs
-// take the binaries from a cache folder and about three minutes, most of which TestPrometheusWrites waits for scrapes.
+// take the binaries from a cache folder and about two minutes, most of which TestPrometheusWrites waits for scrapes.
 //
 // What the tests need beside Go: Linux or macOS, a Chromium or Chrome, and for the page a web/page/dist that is built
 // (make build). Nothing is skipped when something is missing: the test fails and says what it lacks.
