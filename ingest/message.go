@@ -85,9 +85,9 @@ func nextVarint(b []byte) (uint64, []byte, error) {
 
 // message is one series of a request: views into its bytes.
 type message struct {
+	whole      []byte
 	labels     []byte // the label fields as they stand, tags included
 	samples    []series.Sample
-	raw        [][]byte // each sample's field as it stands, to pass on those that were taken
 	histograms int
 	exemplars  int
 }
@@ -113,38 +113,34 @@ func eachSeries(request []byte, m *message, f func(*message) error) error {
 	return nil
 }
 
-// read takes a series apart. Labels stand in one piece in what every known sender writes; others cost a copy.
-func (m *message) read(b []byte) error {
-	m.labels, m.samples, m.raw, m.histograms, m.exemplars = nil, m.samples[:0], m.raw[:0], 0, 0
-	end := 0 // of the labels within whole
-	whole := b
-	for len(b) > 0 {
+// read takes a series apart. Labels stand in one piece, before all else, in what every known sender writes; others cost
+// a copy.
+func (m *message) read(whole []byte) error {
+	m.whole, m.samples, m.histograms, m.exemplars = whole, m.samples[:0], 0, 0
+	end := shortLabels(whole)
+	m.labels = whole[:end:end]
+	for b := whole[end:]; len(b) > 0; {
+		start := len(whole) - len(b)
 		f, rest, err := nextField(b)
 		if err != nil {
 			return err
 		}
-		start := len(whole) - len(b)
 		b = rest
 		here := len(whole) - len(b)
 		switch f.tag {
 		case tagLabels:
-			switch {
-			case m.labels == nil:
-				m.labels = whole[start:here:here]
-			case end == start:
+			if end == start {
 				m.labels = whole[start-len(m.labels) : here : here]
-			default:
-				m.labels = append(m.labels, whole[start:here]...)
+				end = here
 				continue
 			}
-			end = here
+			m.labels = append(m.labels, whole[start:here]...)
 		case tagSamples:
 			s, err := readSample(f.data)
 			if err != nil {
 				return err
 			}
 			m.samples = append(m.samples, s)
-			m.raw = append(m.raw, whole[start:here])
 		case tagExemplars:
 			m.exemplars++
 		case tagHistograms:
@@ -154,7 +150,27 @@ func (m *message) read(b []byte) error {
 	return nil
 }
 
+// shortLabels is the length of the label fields that b begins with, as far as each is shorter than 128 bytes: nearly
+// always all of them. It is what most of the time of reading a message goes into.
+func shortLabels(b []byte) int {
+	i := 0
+	for i+1 < len(b) && b[i] == tagLabels && b[i+1] < 0x80 {
+		next := i + 2 + int(b[i+1])
+		if next > len(b) {
+			break
+		}
+		i = next
+	}
+	return i
+}
+
 func readSample(b []byte) (s series.Sample, err error) {
+	// As every known sender writes it: value, then timestamp.
+	if len(b) > 10 && b[0] == tagValue && b[9] == tagTimestamp {
+		if t, width := binary.Uvarint(b[10:]); 10+width == len(b) {
+			return series.Sample{T: series.Millis(t), V: math.Float64frombits(binary.LittleEndian.Uint64(b[1:]))}, nil
+		}
+	}
 	for len(b) > 0 {
 		var f field
 		if f, b, err = nextField(b); err != nil {
@@ -170,17 +186,27 @@ func readSample(b []byte) (s series.Sample, err error) {
 	return s, nil
 }
 
-// appendSeries writes a series field of a request with just the given sample fields.
-func appendSeries(b, labels []byte, samples [][]byte) []byte {
-	n := len(labels)
-	for _, s := range samples {
-		n += len(s)
+// appendWithout writes the series as a field of a request, but without the samples whose numbers are in refused,
+// ascending.
+func (m *message) appendWithout(request []byte, refused []int) []byte {
+	body := append([]byte(nil), m.labels...)
+	n := 0
+	for b := m.whole; len(b) > 0; {
+		f, rest, err := nextField(b)
+		if err != nil {
+			break // read would not have let it through
+		}
+		if f.tag == tagSamples {
+			if len(refused) > 0 && refused[0] == n {
+				refused = refused[1:]
+			} else {
+				body = append(body, b[:len(b)-len(rest)]...)
+			}
+			n++
+		}
+		b = rest
 	}
-	b = append(b, tagTimeseries)
-	b = binary.AppendUvarint(b, uint64(n))
-	b = append(b, labels...)
-	for _, s := range samples {
-		b = append(b, s...)
-	}
-	return b
+	request = append(request, tagTimeseries)
+	request = binary.AppendUvarint(request, uint64(len(body)))
+	return append(request, body...)
 }

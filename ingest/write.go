@@ -22,8 +22,8 @@ type Result struct {
 type request struct {
 	decoded  []byte
 	message  message
-	accepted []byte   // the request without what was refused, built only where something was
-	good     [][]byte // sample fields of one series that were accepted
+	accepted []byte // the request without what was refused, built only where something was
+	bad      []int  // the numbers of the samples of one series that were refused
 	refused  RefusedError
 	result   Result
 }
@@ -117,7 +117,7 @@ func (in *Ingester) take(r *request) error {
 	return eachSeries(r.decoded, &r.message, func(m *message) error {
 		defer func() { before++ }()
 		refusedBefore := r.refused.Samples
-		r.good = r.good[:0]
+		r.bad = r.bad[:0]
 		r.result.Exemplars += m.exemplars
 		r.result.Histograms += m.histograms
 		if err := in.takeSeries(r, m, b); err != nil {
@@ -126,8 +126,8 @@ func (in *Ingester) take(r *request) error {
 		if r.refused.Samples > refusedBefore && r.accepted == nil {
 			r.accepted = in.acceptedSoFar(r, before)
 		}
-		if r.accepted != nil && len(r.good) > 0 {
-			r.accepted = appendSeries(r.accepted, m.labels, r.good)
+		if r.accepted != nil && len(r.bad) < len(m.samples) {
+			r.accepted = m.appendWithout(r.accepted, r.bad)
 		}
 		return nil
 	})
@@ -138,8 +138,8 @@ func (in *Ingester) acceptedSoFar(r *request, n int) []byte {
 	accepted := make([]byte, 0, len(r.decoded))
 	var m message
 	_ = eachSeries(r.decoded, &m, func(m *message) error { // it was read without an error before
-		if n > 0 && len(m.raw) > 0 {
-			accepted = appendSeries(accepted, m.labels, m.raw)
+		if n > 0 && len(m.samples) > 0 {
+			accepted = m.appendWithout(accepted, nil)
 		}
 		n--
 		return nil
@@ -157,6 +157,9 @@ func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
 	if errors.As(err, &refusal) {
 		refusal.Count = len(m.samples)
 		r.refused.add(*refusal)
+		for i := range m.samples {
+			r.bad = append(r.bad, i)
+		}
 		return nil
 	}
 	if err != nil {
@@ -166,9 +169,9 @@ func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
 		reason := in.takeSample(s, sample, b)
 		if reason != "" {
 			r.refused.add(Refusal{s.entry.Labels.String(), reason, 1})
+			r.bad = append(r.bad, i)
 			continue
 		}
-		r.good = append(r.good, m.raw[i])
 		r.result.Samples++
 	}
 	return nil
