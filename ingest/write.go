@@ -26,6 +26,7 @@ type request struct {
 	bad      []int  // the numbers of the samples of one series that were refused
 	refused  RefusedError
 	result   Result
+	fresh    int64 // samples that were not there already
 }
 
 // Write takes the body of a remote write 1.0 request, compressed with snappy. The body is not kept. Errors match
@@ -47,7 +48,9 @@ func (in *Ingester) Write(ctx context.Context, body []byte) (Result, error) {
 	if err := r.decode(body, n); err != nil {
 		return Result{}, err
 	}
-	if err := in.take(r); err != nil {
+	err = in.take(r)
+	in.head.unflushed.Add(r.fresh)
+	if err != nil {
 		return Result{}, err
 	}
 	if err := in.persist(r, body); err != nil {
@@ -106,7 +109,7 @@ func (in *Ingester) recycle(r *request) {
 	if cap(r.decoded) > maxKeptBuffer {
 		r.decoded = nil
 	}
-	r.accepted, r.refused, r.result = nil, RefusedError{}, Result{}
+	r.accepted, r.refused, r.result, r.fresh = nil, RefusedError{}, Result{}, 0
 	in.requests.Put(r)
 }
 
@@ -166,7 +169,7 @@ func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
 		return err
 	}
 	for i, sample := range m.samples {
-		reason := in.takeSample(s, sample, b)
+		reason := in.takeSample(r, s, sample, b)
 		if reason != "" {
 			r.refused.add(Refusal{s.entry.Labels.String(), reason, 1})
 			r.bad = append(r.bad, i)
@@ -178,13 +181,13 @@ func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
 }
 
 // takeSample puts a sample into the head, or says why not.
-func (in *Ingester) takeSample(s *memSeries, sample series.Sample, b bounds) (reason string) {
+func (in *Ingester) takeSample(r *request, s *memSeries, sample series.Sample, b bounds) (reason string) {
 	if sample.T > b.newest || sample.T < b.oldest {
 		return b.reason(sample.T)
 	}
 	switch s.append(sample, in.head) {
 	case taken:
-		in.head.unflushed.Add(1)
+		r.fresh++
 	case conflict:
 		return fmt.Sprintf("another value is stored for timestamp %s already", stamp(sample.T))
 	case overfull:
@@ -242,6 +245,7 @@ func (in *Ingester) again(record []byte) error {
 	if err != nil {
 		return err
 	}
+	defer func() { in.head.unflushed.Add(r.fresh) }()
 	return eachSeries(r.decoded, &r.message, func(m *message) error {
 		if len(m.samples) == 0 {
 			return nil
@@ -257,7 +261,7 @@ func (in *Ingester) again(record []byte) error {
 		}
 		for _, sample := range m.samples {
 			if s.append(sample, in.head) == taken {
-				in.head.unflushed.Add(1)
+				r.fresh++
 			}
 		}
 		return nil
