@@ -39,6 +39,7 @@ func serveCommand(cmd *cobra.Command) error {
 
 // serve runs until ctx ends, then takes no more requests, flushes, and closes.
 func serve(ctx context.Context, c config, log *slog.Logger) error {
+	tuneMemory()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	listener, err := net.Listen("tcp", c.Listen)
