@@ -81,7 +81,11 @@ func (s *Store) catalogueBucket(ctx context.Context, name string, month keys.Mon
 
 // rows calls each for all rows of a bucket's partition.
 func (s *Store) rows(ctx context.Context, name string, bucket int, project []string, each func(table.Entity) error) error {
-	q := table.Query{Partition: s.partition(bucket), Project: project}
+	return s.query(ctx, name, table.Query{Partition: s.partition(bucket), Project: project}, each)
+}
+
+// query calls each for all rows of a query, however many pages they come in.
+func (s *Store) query(ctx context.Context, name string, q table.Query, each func(table.Entity) error) error {
 	for {
 		page, err := s.svc.Query(ctx, name, q)
 		if err != nil {

@@ -81,7 +81,7 @@ func (s *Store) closeRing(ctx context.Context, ring table.Entity, day series.Day
 		if err != nil {
 			return pages, err
 		}
-		group, err := s.pageOf(keys.PageRow(id, d), d, samples, slots)
+		group, err := s.pageOf(ctx, Page{id, d}, samples, slots)
 		if err != nil {
 			return pages, fmt.Errorf("series %v: %w", id, err)
 		}
@@ -109,7 +109,7 @@ func (s *Store) closedBefore(ctx context.Context, name string, id series.ID, day
 
 // pageOf folds hours into the slot of their day, which holds samples already. A day too large for one transaction
 // stays in hours.
-func (s *Store) pageOf(row keys.Row, day series.Day, samples []series.Sample, hours []HourSlot) ([][]table.Operation, error) {
+func (s *Store) pageOf(ctx context.Context, p Page, samples []series.Sample, hours []HourSlot) ([][]table.Operation, error) {
 	for _, h := range hours {
 		before := len(samples)
 		var err error
@@ -118,16 +118,60 @@ func (s *Store) pageOf(row keys.Row, day series.Day, samples []series.Sample, ho
 		}
 		samples = settle(samples, 0, before)
 	}
-	data := slot.Encode(nil, day.FirstHour(), samples)
-	page := entity{row: row}
-	if len(data) <= maxSlot {
-		page.addInline(keys.DayProperty(s.cfg.Writer), data, dayInline)
-		return page.groups(), nil
+	page := entity{row: keys.PageRow(p.ID, p.Day)}
+	data, ok := daySlot(p.Day, samples)
+	if !ok {
+		return s.hoursOf(ctx, p, page, hours)
+	}
+	page.add(keys.DayProperty(s.cfg.Writer), data, s.dayInline())
+	return page.groups(), nil
+}
+
+// daySlot encodes a day, if it is not too large for that.
+func daySlot(day series.Day, samples []series.Sample) (data []byte, ok bool) {
+	if len(samples) > slot.MaxCount {
+		return nil, false
+	}
+	data = slot.Encode(nil, day.FirstHour(), samples)
+	return data, len(data) <= maxSlot
+}
+
+// hoursOf writes hours of a day as they are. The page may have one already with more in it than the ring, as late
+// samples went to the page only: that is kept.
+func (s *Store) hoursOf(ctx context.Context, p Page, page entity, hours []HourSlot) ([][]table.Operation, error) {
+	name := s.cfg.Tables.Pages(p.Day)
+	e, err := s.get(ctx, name, p.ID, page.row, nil)
+	if err != nil {
+		return nil, err
 	}
 	for _, h := range hours {
-		page.add(keys.HourProperty(h.Hour, s.cfg.Writer), h.Data)
+		property := keys.HourProperty(h.Hour, s.cfg.Writer)
+		have, err := s.wholeValue(ctx, name, e, property)
+		if err != nil {
+			return nil, err
+		}
+		if h.Data, err = union(h.Hour, have, h.Data); err != nil {
+			return nil, fmt.Errorf("hour %v: %w", h.Hour.Start().Time(), err)
+		}
+		page.add(property, h.Data, s.hourInline())
 	}
 	return page.groups(), nil
+}
+
+// union is the slot of the samples of two slots of an hour, the first of which may be missing.
+func union(hour series.Hour, first, second []byte) ([]byte, error) {
+	if len(first) == 0 {
+		return second, nil
+	}
+	samples, err := slot.Decode(nil, first)
+	if err != nil {
+		return nil, err
+	}
+	before := len(samples)
+	if samples, err = slot.Decode(samples, second); err != nil {
+		return nil, err
+	}
+	return slot.Encode(nil, hour, settle(samples, 0, before)), nil
 }
 
 // SetClosed writes down that the days up to day are closed. All buckets must have been closed up to it.

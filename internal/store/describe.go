@@ -63,7 +63,7 @@ func (s *Store) Describe(ctx context.Context, id series.ID) ([]Description, erro
 
 func (s *Store) describe(ctx context.Context, name string, e table.Entity) (Description, error) {
 	d := Description{Table: name, Key: e.Key}
-	slots, err := s.slotsOf(ctx, name, e)
+	slots, err := s.slotsOf(ctx, name, e, all)
 	if err != nil {
 		return d, err
 	}

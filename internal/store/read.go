@@ -16,45 +16,68 @@ import (
 // RingSamples appends to dst the samples of the hours from..to (both included) that the ring of a series holds: one
 // point read. A series without a ring has none.
 func (s *Store) RingSamples(ctx context.Context, dst []series.Sample, id series.ID, from, to series.Hour) ([]series.Sample, error) {
-	e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), s.ringProject(from, to))
-	if err != nil {
-		return dst, err
-	}
-	return s.samples(ctx, dst, s.cfg.Tables.Ring(), e, from, to)
+	return again(func() ([]series.Sample, error) {
+		e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), s.ringProject(from, to))
+		if err != nil {
+			return dst, err
+		}
+		return s.samples(ctx, dst, s.cfg.Tables.Ring(), e, from, to)
+	})
 }
 
-// PageSamples appends to dst the samples of the hours from..to that the page of a day holds: one point read.
+// PageSamples appends to dst the samples of the hours from..to that the page of a day holds: one point read. Others of
+// the day may come with them.
 func (s *Store) PageSamples(ctx context.Context, dst []series.Sample, id series.ID, day series.Day, from, to series.Hour) ([]series.Sample, error) {
 	name := s.cfg.Tables.Pages(day)
-	e, err := s.get(ctx, name, id, keys.PageRow(id, day), nil)
-	if err != nil {
-		return dst, err
+	return again(func() ([]series.Sample, error) {
+		e, err := s.get(ctx, name, id, keys.PageRow(id, day), nil)
+		if err != nil {
+			return dst, err
+		}
+		return s.samples(ctx, dst, name, e, from, to)
+	})
+}
+
+// attempts is how often a read is done that finds a slot damaged.
+const attempts = 3
+
+// again repeats a read that found a slot damaged: a large one lies in several entities, and may have been rewritten
+// between the reads of these.
+func again[A any](read func() (A, error)) (got A, err error) {
+	for range attempts {
+		if got, err = read(); !errors.Is(err, ErrDamaged) {
+			break
+		}
 	}
-	return s.samples(ctx, dst, name, e, from, to)
+	return got, err
 }
 
 // OwnRing gives what this writer has in the ring of a series: a slot for each hour, oldest first.
 func (s *Store) OwnRing(ctx context.Context, id series.ID) ([]HourSlot, error) {
-	e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), nil)
-	if err != nil {
-		return nil, err
-	}
-	return s.ownHours(ctx, s.cfg.Tables.Ring(), e)
+	return again(func() ([]HourSlot, error) {
+		e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), nil)
+		if err != nil {
+			return nil, err
+		}
+		return s.ownHours(ctx, s.cfg.Tables.Ring(), e)
+	})
 }
 
 // OwnPageHour gives this writer's slot of an hour in the page of its day, nil where there is none. The day's own
 // slot may hold samples of the hour too.
 func (s *Store) OwnPageHour(ctx context.Context, id series.ID, h series.Hour) ([]byte, error) {
 	name, property := s.cfg.Tables.Pages(h.Day()), keys.HourProperty(h, s.cfg.Writer)
-	e, err := s.get(ctx, name, id, keys.PageRow(id, h.Day()), []string{property})
-	if err != nil {
-		return nil, err
-	}
-	data, err := s.wholeValue(ctx, name, e, property)
-	if err != nil {
-		return nil, fmt.Errorf("reading hour %v of series %v: %w", h.Start().Time(), id, err)
-	}
-	return data, nil
+	return again(func() ([]byte, error) {
+		e, err := s.get(ctx, name, id, keys.PageRow(id, h.Day()), []string{property})
+		if err != nil {
+			return nil, err
+		}
+		data, err := s.wholeValue(ctx, name, e, property)
+		if err != nil {
+			return nil, fmt.Errorf("reading hour %v of series %v: %w", h.Start().Time(), id, err)
+		}
+		return data, nil
+	})
 }
 
 // get is a point read for which a missing entity is an empty one.
@@ -70,9 +93,10 @@ func (s *Store) get(ctx context.Context, name string, id series.ID, row keys.Row
 	return e, nil
 }
 
-// ringProject names the slots of the hours, or gives nil where most of them are wanted anyway.
+// ringProject names the slots of the hours, or gives nil where most of them are wanted anyway, or where a writer that
+// Open has not seen may have come since.
 func (s *Store) ringProject(from, to series.Hour) (project []string) {
-	if to-from >= keys.RingSlots/2 {
+	if !s.cfg.Alone || to-from >= keys.RingSlots/2 {
 		return nil
 	}
 	for h := from; h <= to; h++ {
@@ -91,13 +115,25 @@ type stored struct {
 	info slot.Info
 }
 
-// slotsOf lists the slots of an entity in the order in which their samples count: days before hours, and what began
-// earlier first.
-func (s *Store) slotsOf(ctx context.Context, name string, e table.Entity) ([]stored, error) {
+// all is for slotsOf: every slot.
+func all(keys.Property) bool { return true }
+
+// own tells whether a property is this writer's.
+func (s *Store) own(p keys.Property) bool { return p.Writer == s.cfg.Writer }
+
+// foreign tells whether a property holds another writer's slot.
+func (s *Store) foreign(p table.Property) bool {
+	property, ok := keys.ParseProperty(p.Name)
+	return ok && !s.own(property)
+}
+
+// slotsOf lists the wanted slots of an entity in the order in which their samples count: days before hours, and what
+// began earlier first.
+func (s *Store) slotsOf(ctx context.Context, name string, e table.Entity, want func(keys.Property) bool) ([]stored, error) {
 	var found []stored
 	for _, p := range e.Properties {
 		property, ok := keys.ParseProperty(p.Name)
-		if !ok || property.Part > 0 || len(p.Value) == 0 {
+		if !ok || property.Part > 0 || len(p.Value) == 0 || !want(property) {
 			continue
 		}
 		data, err := s.wholeValue(ctx, name, e, p.Name)
@@ -123,9 +159,9 @@ func (s *Store) slotsOf(ctx context.Context, name string, e table.Entity) ([]sto
 }
 
 // samples merges the slots of an entity that lie in the hours from..to; others, such as a ring slot of yesterday,
-// are passed over.
+// are passed over. A day's slot comes whole.
 func (s *Store) samples(ctx context.Context, dst []series.Sample, name string, e table.Entity, from, to series.Hour) ([]series.Sample, error) {
-	slots, err := s.slotsOf(ctx, name, e)
+	slots, err := s.slotsOf(ctx, name, e, all)
 	if err != nil {
 		return dst, err
 	}
@@ -153,13 +189,13 @@ func settle(dst []series.Sample, base, before int) []series.Sample {
 }
 
 func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]HourSlot, error) {
-	slots, err := s.slotsOf(ctx, name, e)
+	slots, err := s.slotsOf(ctx, name, e, s.own)
 	if err != nil {
 		return nil, err
 	}
 	var own []HourSlot
 	for _, one := range slots {
-		if !one.Day && one.Writer == s.cfg.Writer {
+		if !one.Day {
 			own = append(own, HourSlot{one.info.Start, one.data})
 		}
 	}
@@ -167,8 +203,12 @@ func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]Ho
 }
 
 // PagesSamples appends to dst the samples of the hours from..to that the pages of the days first..last hold, which lie
-// in one month: one range read.
+// in one month: one range read. Others of these days may come with them.
 func (s *Store) PagesSamples(ctx context.Context, dst []series.Sample, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Sample, error) {
+	return again(func() ([]series.Sample, error) { return s.pagesSamples(ctx, dst, id, first, last, from, to) })
+}
+
+func (s *Store) pagesSamples(ctx context.Context, dst []series.Sample, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Sample, error) {
 	name := s.cfg.Tables.Pages(first)
 	pages, err := s.pagesBetween(ctx, name, id, first, last)
 	if err != nil {
@@ -192,19 +232,14 @@ func (s *Store) pagesBetween(ctx context.Context, name string, id series.ID, fir
 		From:      string(keys.PageRow(id, last)),
 		To:        string(keys.PageRow(id, first)) + "-", // behind the row, before what is spilled from it
 	}
-	for {
-		page, err := s.svc.Query(ctx, name, q)
-		if err != nil {
-			return nil, fmt.Errorf("reading pages of series %v: %w", id, err)
+	err = s.query(ctx, name, q, func(e table.Entity) error {
+		if len(e.Key.Row) == len(q.From) { // otherwise it is a piece of a large slot
+			pages = append(pages, e)
 		}
-		for _, e := range page.Entities {
-			if len(e.Key.Row) == len(q.From) { // otherwise it is a piece of a large slot
-				pages = append(pages, e)
-			}
-		}
-		if page.Next == "" {
-			return pages, nil
-		}
-		q.Token = page.Next
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading pages of series %v: %w", id, err)
 	}
+	return pages, nil
 }

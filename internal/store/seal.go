@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"daybook/internal/series"
@@ -70,19 +71,14 @@ func (s *Store) Seal(ctx context.Context, p Page) error {
 
 // sealed gives the operations that replace the page's own hours by one slot; none where there is nothing to fold.
 func (s *Store) sealed(ctx context.Context, name string, e table.Entity, p Page, row keys.Row) ([][]table.Operation, error) {
-	slots, err := s.slotsOf(ctx, name, e)
+	slots, err := s.slotsOf(ctx, name, e, s.own)
 	if err != nil {
 		return nil, err
 	}
 	var samples []series.Sample
 	var blank []table.Property
 	var remove []table.Operation
-	others := false
 	for _, one := range slots {
-		if one.Writer != s.cfg.Writer {
-			others = true
-			continue
-		}
 		before := len(samples)
 		if samples, err = slot.Decode(samples, one.data); err != nil {
 			return nil, fmt.Errorf("property %q: %w", one.name, err)
@@ -93,13 +89,13 @@ func (s *Store) sealed(ctx context.Context, name string, e table.Entity, p Page,
 			remove = append(remove, unspill(row, one.name, e.Property(one.name))...)
 		}
 	}
-	data := slot.Encode(nil, p.Day.FirstHour(), samples)
-	if len(blank) == 0 || len(data) > maxSlot || len(remove) > table.MaxOperations/2 {
+	data, ok := daySlot(p.Day, samples)
+	if len(blank) == 0 || !ok || len(remove) > table.MaxOperations/2 {
 		return nil, nil
 	}
-	properties, spill := placeValue(row, keys.DayProperty(s.cfg.Writer), data, dayInline)
+	properties, spill := placeValue(row, keys.DayProperty(s.cfg.Writer), data, s.dayInline())
 	op := table.Operation{Kind: table.InsertOrReplace, Row: string(row), Properties: properties}
-	if others || !s.cfg.Alone {
+	if !s.cfg.Alone || slices.ContainsFunc(e.Properties, s.foreign) {
 		// Another writer may merge its hours at this moment: leave what is its own, and empty what is ours.
 		op.Kind, op.Properties = table.InsertOrMerge, append(properties, blank...)
 	}

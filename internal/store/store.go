@@ -11,7 +11,8 @@
 //     hours of closed days are in pages, and all of the last 24 h in the ring.
 //
 // Each writer owns the properties that end in its id and writes no others, so two processes with the same series do
-// not overwrite each other; readers merge. Within one writer, an hour's slot is always written whole: the caller
+// not overwrite each other; readers merge. Each closes for itself, so a reader asks FirstOpen, not Closed, from where
+// on the ring is needed. Within one writer, an hour's slot is always written whole: the caller
 // gives all samples of the hour that it has ever written.
 package store
 
@@ -20,6 +21,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -62,6 +64,7 @@ type Store struct {
 	closed  atomic.Int32 // the newest day whose pages are written and known to be
 	closing atomic.Int32 // the newest day that is being closed: new writes go to its pages already
 	highest series.Day   // the newest day that was ever closed; days after Closed up to it were opened again
+	others  series.Day   // the newest day that all other writers have closed, as of Open
 
 	unsealed unsealed
 }
@@ -111,23 +114,28 @@ func (s *Store) openMeta(ctx context.Context) error {
 }
 
 func (s *Store) openWriters(ctx context.Context, today series.Day) error {
-	page, err := s.svc.Query(ctx, s.cfg.Tables.Meta(), table.Query{Partition: metaPartition, From: writerRow})
-	if err != nil {
-		return err
-	}
 	closed, known := today-1, false
-	for _, e := range page.Entities {
+	s.others = math.MaxInt32
+	q := table.Query{Partition: metaPartition, From: writerRow}
+	err := s.query(ctx, s.cfg.Tables.Meta(), q, func(e table.Entity) error {
 		writer, ok := strings.CutPrefix(e.Key.Row, writerRow)
 		if !ok {
-			continue
+			return nil
 		}
 		s.writers = append(s.writers, writer)
-		if writer == s.cfg.Writer {
-			// With the clock ahead once, days still to come were closed: take them as open again. All that was
-			// written for them meanwhile is in their pages (rule 2), which closing them again must keep.
-			closed, known = min(today-1, series.Day(numberOf(e.Property("closed")))), true
-			s.highest = series.Day(numberOf(e.Property("highest")))
+		day := series.Day(numberOf(e.Property("closed")))
+		if writer != s.cfg.Writer {
+			s.others = min(s.others, day)
+			return nil
 		}
+		// With the clock ahead once, days still to come were closed: take them as open again. All that was
+		// written for them meanwhile is in their pages (rule 2), which closing them again must keep.
+		closed, known = min(today-1, day), true
+		s.highest = series.Day(numberOf(e.Property("highest")))
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if !known {
 		s.writers = append(s.writers, s.cfg.Writer)
@@ -158,6 +166,10 @@ func (s *Store) Bucket(id series.ID) int { return s.cfg.Buckets.Of(id) }
 
 // Closed is the newest closed day.
 func (s *Store) Closed() series.Day { return series.Day(s.closed.Load()) }
+
+// FirstOpen is the first day of which hours may be in rings and in no page: the one after the newest that this writer
+// and, as far as Open saw, all others have closed. A writer that is gone never closes its last days: they stay open.
+func (s *Store) FirstOpen() series.Day { return min(s.Closed(), s.others) + 1 }
 
 // Tenant is the tenant whose series these are.
 func (s *Store) Tenant() string { return s.cfg.Tenant }

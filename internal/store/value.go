@@ -24,8 +24,10 @@ const (
 	splitMark = 0xf1
 	spillMark = 0xf2
 
-	hourInline = 24 << 10  // a longer slot of an hour is spilled: 26 of these fit in an entity twice
-	dayInline  = 256 << 10 // a longer slot of a day is spilled: with 24 hours' slots it fits in an entity
+	// Longer slots are spilled, so that a ring of 26 hours, or a page of a day and its 24 hours, fits in an entity.
+	// Where several writers share an entity each takes half as much, and two always fit.
+	hourInline = 24 << 10
+	dayInline  = 256 << 10
 
 	spillRowBytes = 14 * table.MaxValue
 	maxSlot       = 2_900_000 // bytes of a slot that fits in a transaction, in base64
@@ -35,6 +37,16 @@ const (
 var ErrDamaged = errors.New("the stored slot is damaged")
 
 const spillProperty = "v"
+
+func (s *Store) hourInline() int { return hourInline / s.share() }
+func (s *Store) dayInline() int  { return dayInline / s.share() }
+
+func (s *Store) share() int {
+	if s.cfg.Alone && len(s.writers) == 1 {
+		return 1
+	}
+	return 2
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -77,7 +89,7 @@ func (s *Store) wholeValue(ctx context.Context, name string, e table.Entity, pro
 		return first, nil
 	}
 	length, width := binary.Uvarint(first[1:])
-	if width <= 0 || length > 1<<30 {
+	if width <= 0 || length > table.MaxTransaction {
 		return nil, fmt.Errorf("property %q: no length: %w", property, ErrDamaged)
 	}
 	switch rest := first[1+width:]; first[0] {
@@ -107,6 +119,9 @@ func (s *Store) spilled(ctx context.Context, name string, key table.Key, propert
 	for n := 0; len(data) < length; n++ {
 		row := keys.SpillRow(keys.Row(key.Row), property, n)
 		e, err := s.svc.Get(ctx, name, table.Key{Partition: key.Partition, Row: string(row)}, nil)
+		if errors.Is(err, table.ErrNotFound) {
+			return nil, fmt.Errorf("row %q of a large slot is missing: %w", row, ErrDamaged)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("reading row %q of a large slot: %w", row, err)
 		}

@@ -67,7 +67,7 @@ func (p *placement) add(w Write) error {
 			return fmt.Errorf("series %v, hour %v: %w", w.ID, slot.Hour.Start().Time(), err)
 		}
 		if inRing {
-			ring.add(keys.RingProperty(slot.Hour, p.store.cfg.Writer), slot.Data)
+			ring.add(keys.RingProperty(slot.Hour, p.store.cfg.Writer), slot.Data, p.store.hourInline())
 		}
 		if inPage {
 			day := slot.Hour.Day()
@@ -75,7 +75,7 @@ func (p *placement) add(w Write) error {
 				pages[day] = &entity{row: keys.PageRow(w.ID, day)}
 				p.touched = append(p.touched, Page{w.ID, day})
 			}
-			pages[day].add(keys.HourProperty(slot.Hour, p.store.cfg.Writer), slot.Data)
+			pages[day].add(keys.HourProperty(slot.Hour, p.store.cfg.Writer), slot.Data, p.store.hourInline())
 		}
 	}
 	p.ring = append(p.ring, ring.groups()...)
@@ -104,9 +104,8 @@ type entity struct {
 	large      [][]table.Operation // a spilled slot goes in a transaction of its own
 }
 
-func (e *entity) add(property string, data []byte) { e.addInline(property, data, hourInline) }
-
-func (e *entity) addInline(property string, data []byte, inline int) {
+// add adds a slot, which is spilled where it is longer than inline.
+func (e *entity) add(property string, data []byte, inline int) {
 	properties, spill := placeValue(e.row, property, data, inline)
 	if spill == nil {
 		e.properties = append(e.properties, properties...)
