@@ -136,9 +136,10 @@ func (b *batch) flush(ctx context.Context) error {
 	for _, s := range b.series {
 		b.hours = append(b.hours, s.take())
 	}
-	writes, samples, err := b.prepare(ctx)
+	now := series.MillisOf(b.in.cfg.Now())
+	writes, samples, err := b.prepare(ctx, now)
 	if err == nil {
-		err = b.write(ctx, writes)
+		err = b.write(ctx, now, writes)
 	}
 	for i, s := range b.series {
 		if err != nil {
@@ -160,14 +161,18 @@ func (b *batch) flush(ctx context.Context) error {
 }
 
 // prepare encodes the hours of each series, with what the table has of them already.
-func (b *batch) prepare(ctx context.Context) (writes []store.Write, samples int, err error) {
+func (b *batch) prepare(ctx context.Context, now series.Millis) (writes []store.Write, samples int, err error) {
 	for i, s := range b.series {
 		w := store.Write{ID: s.entry.ID, Top: noHour}
+		s.vouch(b.hours[i], now.Hour())
 		if err := s.learn(ctx, b.in.store, b.hours[i]); err != nil {
 			return nil, 0, err
 		}
 		if s.touched {
 			w.Top = s.top
+		}
+		if n := len(b.hours[i]); n > 0 {
+			w.Top = max(w.Top, b.hours[i][n-1].hour) // with a clock put back, two of them may share a ring slot
 		}
 		for _, hour := range b.hours[i] {
 			data, err := b.encode(s, hour)
@@ -207,11 +212,10 @@ func (b *batch) encode(s *memSeries, hour *hourBuffer) ([]byte, error) {
 
 // write lists the series in the catalogue and writes their hours. Where ring slots are still needed the days that
 // they hold are closed first.
-func (b *batch) write(ctx context.Context, writes []store.Write) error {
+func (b *batch) write(ctx context.Context, now series.Millis, writes []store.Write) error {
 	if err := b.list(ctx); err != nil {
 		return err
 	}
-	now := series.MillisOf(b.in.cfg.Now())
 	err := b.in.store.WriteHours(ctx, b.bucket, now, writes)
 	if !errors.Is(err, store.ErrDayOpen) {
 		return err
@@ -247,6 +251,20 @@ func (b *batch) list(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// vouch notes which hours cannot be in the table, being later than all that the ring has. That says something of hours
+// only that would be in the ring: older ones may be in pages alone. So that this holds where the clock was put back
+// too, it is not said of all that the ring holds.
+func (s *memSeries) vouch(hours []*hourBuffer, now series.Hour) {
+	const sure = keys.RingSlots / 2
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range hours {
+		if s.ringRead && s.touched && b.hour > s.top && b.hour > now-sure && b.hour <= now+1 {
+			b.known = true
+		}
+	}
 }
 
 // learn reads what the table has of hours that may be there already: from the ring, once for each series, and from

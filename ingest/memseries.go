@@ -23,7 +23,7 @@ type memSeries struct {
 
 	// What is known of the table. Only flushing changes it.
 	fresh    bool        // nothing of the series was in the table when this process first saw it
-	ringRead bool        // the ring was read, so that top is right
+	ringRead bool        // the ring was read, so that top is not below what it holds
 	top      series.Hour // the newest hour that may be in the table, noHour for none
 	touched  bool        // top was set
 	idle     int         // flushes in a row that found nothing to do
@@ -53,7 +53,12 @@ const (
 // append takes a sample into the hour it belongs to.
 func (s *memSeries) append(sample series.Sample, h *head) outcome {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	o := s.appendLocked(sample, h)
+	s.mu.Unlock()
+	return o
+}
+
+func (s *memSeries) appendLocked(sample series.Sample, h *head) outcome {
 	b := s.open
 	if b == nil || sample.T < b.hour.Start() || sample.T >= (b.hour+1).Start() {
 		b = s.buffer(sample.T.Hour())
@@ -83,8 +88,8 @@ func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 		}
 	}
 	b := &hourBuffer{hour: hour, last: math.MinInt64}
-	// Later than all that is in the table, so it cannot be there itself.
-	b.known = s.fresh && (!s.touched || hour > s.top) || s.ringRead && s.touched && hour > s.top
+	// All that the table has was written by this process, and nothing as late as this.
+	b.known = s.fresh && (!s.touched || hour > s.top)
 	switch {
 	case s.open == nil:
 		s.open = b
