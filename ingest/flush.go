@@ -71,8 +71,15 @@ func (in *Ingester) round(ctx context.Context, over time.Duration) error {
 	return nil
 }
 
-// hurry tells whether the log has grown so much that a restart would take long.
-func (in *Ingester) hurry() bool { return in.log.Size() >= in.cfg.FlushBytes }
+// hurry tells whether the log has grown so much that a restart would take long. What many series write within an
+// interval does not count as much, or they would be flushed without end.
+func (in *Ingester) hurry() bool {
+	return in.log.Size() >= in.cfg.FlushBytes+int64(in.head.index.Len())*liveBytes
+}
+
+// liveBytes is what a series scraped every 15 s adds to the log within two intervals of 5 minutes: 40 samples of some
+// 27 bytes.
+const liveBytes = 1 << 10
 
 // pause waits, unless ctx ends or the log grows too much.
 func (in *Ingester) pause(ctx context.Context, d time.Duration) {

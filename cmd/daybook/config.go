@@ -90,7 +90,7 @@ func defaults() config {
 		Table:     tableConfig{"daybook", 256, "a", 64 * mebi},
 		Ingest:    ingestConfig{32 * mebi, 128 * mebi, 256 * mebi, 100_000},
 		WAL:       walConfig{4 << 30, 128 * mebi},
-		Flush:     flushConfig{duration(5 * time.Minute), 64 * mebi},
+		Flush:     flushConfig{duration(5 * time.Minute), 32 * mebi},
 		Retention: retentionConfig{duration(5 * 365 * day)},
 		Rollup:    rollupConfig{duration(15 * time.Minute), duration(45 * time.Minute), duration(30 * time.Second)},
 		Query:     queryConfig{50_000_000, duration(2 * time.Minute), duration(5 * time.Minute), 20, 20},
