@@ -6,15 +6,19 @@ import (
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/index"
 )
 
 // Select gives the series that all matchers match, in the order in which they were added. Without matchers it gives
 // all series.
 func (x *Index) Select(ctx context.Context, matchers ...*labels.Matcher) ([]*Series, error) {
+	// The lists of several labels are looked up one after the other. A series added meanwhile may be in the list of
+	// those wanted and not yet in the list of those to take away, so those added from now on are left out.
+	last := storage.SeriesRef(x.Len())
 	p := x.postingsFor(ctx, matchers)
 	var found []*Series
-	for p.Next() {
+	for p.Next() && p.At() <= last {
 		if len(found)%1024 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -51,7 +51,7 @@ func TestGolden(t *testing.T) {
 	}
 	ok(t, closeDays(t.Context(), s, today))
 	step("the day is over and closed")
-	ok(t, put(s, (ten+26).Start(), id, ten+26, every(ten+26, 240)))
+	ok(t, put(s, (ten+26).Start(), id, ten+26, noise(ten+26, 100)))
 	step("tomorrow's hour 12 takes the place of today's hour 10 in the ring")
 	golden(t, "entities", text.String())
 }
