@@ -143,10 +143,9 @@ func (b *batch) flush(ctx context.Context) error {
 	for _, s := range b.series {
 		b.hours = append(b.hours, s.take())
 	}
-	now := series.MillisOf(b.in.cfg.Now())
-	writes, samples, err := b.prepare(ctx, now)
+	writes, samples, err := b.prepare(ctx)
 	if err == nil {
-		err = b.write(ctx, now, writes)
+		err = b.write(ctx, writes)
 	}
 	for i, s := range b.series {
 		if err != nil {
@@ -168,10 +167,9 @@ func (b *batch) flush(ctx context.Context) error {
 }
 
 // prepare encodes the hours of each series, with what the table has of them already.
-func (b *batch) prepare(ctx context.Context, now series.Millis) (writes []store.Write, samples int, err error) {
+func (b *batch) prepare(ctx context.Context) (writes []store.Write, samples int, err error) {
 	for i, s := range b.series {
 		w := store.Write{ID: s.entry.ID, Top: noHour}
-		s.vouch(b.hours[i], now.Hour())
 		if err := s.learn(ctx, b.in.store, b.hours[i]); err != nil {
 			return nil, 0, err
 		}
@@ -219,10 +217,11 @@ func (b *batch) encode(s *memSeries, hour *hourBuffer) ([]byte, error) {
 
 // write lists the series in the catalogue and writes their hours. Where ring slots are still needed the days that
 // they hold are closed first.
-func (b *batch) write(ctx context.Context, now series.Millis, writes []store.Write) error {
+func (b *batch) write(ctx context.Context, writes []store.Write) error {
 	if err := b.list(ctx); err != nil {
 		return err
 	}
+	now := series.MillisOf(b.in.cfg.Now())
 	err := b.in.store.WriteHours(ctx, b.bucket, now, writes)
 	if !errors.Is(err, store.ErrDayOpen) {
 		return err
@@ -258,20 +257,6 @@ func (b *batch) list(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// vouch notes which hours cannot be in the table, being later than all that the ring has. That says something of hours
-// only that would be in the ring: older ones may be in pages alone. So that this holds where the clock was put back
-// too, it is not said of all that the ring holds.
-func (s *memSeries) vouch(hours []*hourBuffer, now series.Hour) {
-	const sure = keys.RingSlots / 2
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, b := range hours {
-		if s.ringRead && s.touched && b.hour > s.top && b.hour > now-sure && b.hour <= now+1 {
-			b.known = true
-		}
-	}
 }
 
 // learn reads what the table has of hours that may be there already: from the ring, once for each series, and from

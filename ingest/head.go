@@ -17,11 +17,10 @@ import (
 
 // head is what is in memory of each series: the hours that are not in the table yet, and the open hour.
 type head struct {
-	index   *index.Index
-	store   *store.Store
-	seed    uint64 // of the hash of label fields, so that no sender can know it
-	maxHour int    // samples of a series in an hour
-	tails   tailPool
+	index *index.Index
+	store *store.Store
+	seed  uint64 // of the hash of label fields, so that no sender can know it
+	tails tailPool
 
 	shards  [64]shard  // by id
 	spelled [64]spells // by hash of the label fields
@@ -53,8 +52,8 @@ type bucket struct {
 	series []*memSeries
 }
 
-func newHead(x *index.Index, s *store.Store, maxHour int, seed uint64) *head {
-	h := &head{index: x, store: s, seed: seed, maxHour: maxHour, buckets: make([]bucket, s.Buckets())}
+func newHead(x *index.Index, s *store.Store, seed uint64) *head {
+	h := &head{index: x, store: s, seed: seed, buckets: make([]bucket, s.Buckets())}
 	for i := range h.shards {
 		h.shards[i].byID = map[series.ID]*memSeries{}
 		h.spelled[i].by = map[uint64]spell{}

@@ -7,8 +7,8 @@
 //     crash loses them, and sending them again is harmless.
 //   - The first value of a timestamp stays. Another one is refused where the first is in memory; where it is only in
 //     the table, that is found when the hour is flushed, and the later value is left out, counted and logged.
-//   - The log holds only what was accepted: what is read back after a crash needs no judgement, and its order does
-//     not matter.
+//   - The log holds only what was accepted, in the order in which it was: what is read back after a crash needs no
+//     judgement.
 //   - Memory is bounded by the number of series and by the size that the log may have.
 //
 // The hours of a series that have samples which the table has not are in memory, as is the newest hour, which follows
@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"daybook/ingest/wal"
 	"daybook/internal/index"
@@ -38,7 +37,7 @@ type Config struct {
 	Dir           string        // for the write-ahead log
 	Retention     time.Duration // samples older than this are refused; 0 for none
 	FlushInterval time.Duration // how long a sample is at most in memory only, when all is well
-	FlushBytes    int64         // of the log, above which flushing hurries
+	FlushBytes    int64         // of the log, above which, and 1 KiB for each series, flushing hurries
 	MaxLogBytes   int64         // of the log, above which nothing is taken
 	MaxBody       int           // bytes of a request as it comes
 	MaxDecoded    int           // bytes of a request, decompressed
@@ -78,7 +77,7 @@ type Ingester struct {
 func Open(cfg Config, s *store.Store, x *index.Index) (*Ingester, error) {
 	in := &Ingester{
 		cfg: cfg, store: s,
-		head:     newHead(x, s, cfg.MaxPerHour, cfg.Seed),
+		head:     newHead(x, s, cfg.Seed),
 		inFlight: newInFlight(cfg.MaxInFlight),
 		requests: sync.Pool{New: func() any { return new(request) }},
 		grown:    make(chan struct{}, 1),
@@ -92,34 +91,6 @@ func Open(cfg Config, s *store.Store, x *index.Index) (*Ingester, error) {
 	cfg.Logger.Info("the write-ahead log is read", "records", records, "samples", in.head.unflushed.Load(),
 		"took", time.Since(start).Round(time.Millisecond))
 	return in, nil
-}
-
-// replay opens the log; several goroutines take its records apart.
-func (in *Ingester) replay() (records int, err error) {
-	const readers = 4
-	work := make(chan []byte, readers)
-	var group errgroup.Group
-	for range readers {
-		group.Go(func() error {
-			var err error
-			for record := range work {
-				err = errors.Join(err, in.again(record))
-			}
-			return err
-		})
-	}
-	in.log, err = wal.Open(wal.Config{
-		Dir: in.cfg.Dir, SegmentBytes: segmentBytes, MaxBytes: in.cfg.MaxLogBytes, Logger: in.cfg.Logger,
-	}, func(record []byte) error {
-		work <- record
-		records++
-		return nil
-	})
-	close(work)
-	if err := errors.Join(err, group.Wait()); err != nil {
-		return records, fmt.Errorf("reading the write-ahead log back: %w", err)
-	}
-	return records, nil
 }
 
 const segmentBytes = 128 << 20

@@ -50,20 +50,20 @@ const (
 	overfull          // the series has too many samples in the hour
 )
 
-// append takes a sample into the hour it belongs to.
-func (s *memSeries) append(sample series.Sample, h *head) outcome {
+// append takes a sample into the hour it belongs to, which may have so many samples.
+func (s *memSeries) append(sample series.Sample, h *head, limit int) outcome {
 	s.mu.Lock()
-	o := s.appendLocked(sample, h)
+	o := s.appendLocked(sample, h, limit)
 	s.mu.Unlock()
 	return o
 }
 
-func (s *memSeries) appendLocked(sample series.Sample, h *head) outcome {
+func (s *memSeries) appendLocked(sample series.Sample, h *head, limit int) outcome {
 	b := s.open
 	if b == nil || sample.T < b.hour.Start() || sample.T >= (b.hour+1).Start() {
 		b = s.buffer(sample.T.Hour())
 	}
-	if len(b.tail)+len(b.taken)+b.count >= h.maxHour {
+	if len(b.tail)+len(b.taken)+b.count >= limit {
 		return overfull
 	}
 	if sample.T <= b.last {
@@ -88,7 +88,8 @@ func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 		}
 	}
 	b := &hourBuffer{hour: hour, last: math.MinInt64}
-	// All that the table has was written by this process, and nothing as late as this.
+	// All that the table has was written by this process, and nothing as late as this. Of a series of before that
+	// cannot be said: later hours than the ring's may be in pages alone.
 	b.known = s.fresh && (!s.touched || hour > s.top)
 	switch {
 	case s.open == nil:

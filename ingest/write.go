@@ -185,7 +185,7 @@ func (in *Ingester) takeSample(r *request, s *memSeries, sample series.Sample, b
 	if sample.T > b.newest || sample.T < b.oldest {
 		return b.reason(sample.T)
 	}
-	switch s.append(sample, in.head) {
+	switch s.append(sample, in.head, in.cfg.MaxPerHour) {
 	case taken:
 		r.fresh++
 	case conflict:
@@ -232,40 +232,6 @@ func (in *Ingester) persist(r *request, body []byte) error {
 	default:
 	}
 	return nil
-}
-
-// again takes a record of the log into the head. All of it was accepted once.
-func (in *Ingester) again(record []byte) error {
-	r := in.requests.Get().(*request)
-	defer in.recycle(r)
-	n, err := snappy.DecodedLen(record)
-	if err == nil {
-		err = r.decode(record, n)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { in.head.unflushed.Add(r.fresh) }()
-	return eachSeries(r.decoded, &r.message, func(m *message) error {
-		if len(m.samples) == 0 {
-			return nil
-		}
-		s, err := in.head.find(m.labels)
-		var refusal *Refusal
-		if errors.As(err, &refusal) {
-			in.cfg.Logger.Error("a series in the write-ahead log cannot be stored", "err", err)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, sample := range m.samples {
-			if s.append(sample, in.head) == taken {
-				r.fresh++
-			}
-		}
-		return nil
-	})
 }
 
 // inFlight bounds the bytes of the requests that are handled at the same time.
