@@ -78,7 +78,7 @@ func line(entry *index.Series, samples []series.Sample) Line {
 	l := Line{ID: entry.ID, Labels: entry.Labels, T: make([]series.Millis, 0, len(samples)), V: make([]float64, 0, len(samples))}
 	usual := usualDistance(samples)
 	for i, s := range samples {
-		if i > 0 && usual > 0 && s.T-samples[i-1].T > gapAfter*usual {
+		if i > 0 && usual > 0 && s.T-samples[i-1].T > gapAfter*usual && !math.IsNaN(l.V[len(l.V)-1]) {
 			l.T, l.V = append(l.T, samples[i-1].T+usual), append(l.V, math.NaN())
 		}
 		v := s.V

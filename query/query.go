@@ -7,6 +7,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -87,7 +88,7 @@ func (r *Reader) run(ctx context.Context, q promql.Query, err error) (promql.Que
 		return q, q.Exec(ctx), nil
 	case <-ctx.Done():
 		err := error(promql.ErrQueryTimeout("waiting for one of the concurrent queries to end (query.max_concurrent)"))
-		if context.Cause(ctx) == context.Canceled {
+		if errors.Is(ctx.Err(), context.Canceled) {
 			err = promql.ErrQueryCanceled("while waiting for other queries")
 		}
 		return q, &promql.Result{Err: err}, nil

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 
 	"daybook/internal/series"
 	"daybook/internal/slot"
@@ -23,7 +24,7 @@ type plan struct {
 func (r *Reader) plan(from, to series.Millis) plan {
 	now := series.MillisOf(r.cfg.Now()).Hour()
 	recent := now - (keys.RingSlots - 2)
-	open := min(recent, (r.store.Closed() + 1).FirstHour())
+	open := min(recent, r.store.FirstOpen().FirstHour())
 	from = min(max(from, series.Millis(keys.FirstDay)*series.MillisPerDay), (now + 2).Start())
 	to = min(max(to, from), (now + 2).Start())
 	p := plan{from: from.Hour(), to: to.Hour(), firstPage: from.Day()}
@@ -39,22 +40,34 @@ func (r *Reader) plan(from, to series.Millis) plan {
 // samples appends to dst the samples of a series from..to (both included), ascending, each time once.
 func (r *Reader) samples(ctx context.Context, dst []series.Sample, id series.ID, from, to series.Millis) ([]series.Sample, error) {
 	fresh := r.head.Samples(nil, id, from, to) // before the table: see Head
-	p := r.plan(from, to)
 	base := len(dst)
-	dst, err := r.pages(ctx, dst, id, p)
+	dst, err := r.stored(ctx, dst, id, r.plan(from, to))
 	if err != nil {
 		return dst, err
-	}
-	if p.ring {
-		before := len(dst)
-		if dst, err = r.store.RingSamples(ctx, dst, id, p.ringFrom, p.to); err != nil {
-			return dst, err
-		}
-		dst = join(dst, base, before)
 	}
 	before := len(dst)
 	dst = join(append(dst, fresh...), base, before)
 	return cut(dst, base, from, to), nil
+}
+
+// stored appends what the tables hold. The ring is read before the pages: what is overwritten there while this runs is
+// in a page by then.
+func (r *Reader) stored(ctx context.Context, dst []series.Sample, id series.ID, p plan) (_ []series.Sample, err error) {
+	base := len(dst)
+	if p.ring {
+		if dst, err = r.store.RingSamples(ctx, dst, id, p.ringFrom, p.to); err != nil {
+			return dst, err
+		}
+	}
+	if p.lastPage < p.firstPage {
+		return dst, nil
+	}
+	recent := slices.Clone(dst[base:])
+	if dst, err = r.pages(ctx, dst[:base], id, p); err != nil {
+		return dst, err
+	}
+	before := len(dst)
+	return join(append(dst, recent...), base, before), nil
 }
 
 // manyPages is how many days of a month make one range read cheaper than a point read for each.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,8 +36,9 @@ type Roller struct {
 	cfg   Config
 	store *store.Store
 
-	mu     sync.Mutex // held while days are closed
-	urgent chan struct{}
+	mu      sync.Mutex   // held while days are closed
+	waiting atomic.Int32 // how many wait for days to be closed at once
+	urgent  chan struct{}
 
 	pages    prometheus.Counter
 	seals    prometheus.Counter
@@ -85,8 +87,10 @@ func (r *Roller) once(ctx context.Context) error {
 
 // CloseDays closes all days up to and including through, at once.
 func (r *Roller) CloseDays(ctx context.Context, through series.Day) error {
+	r.waiting.Add(1)
+	defer r.waiting.Add(-1)
 	select {
-	case r.urgent <- struct{}{}: // whoever is closing slowly stops waiting
+	case r.urgent <- struct{}{}: // whoever is closing slowly stops pausing
 	default:
 	}
 	return r.closeDays(ctx, through, 0)
@@ -126,15 +130,19 @@ func (r *Roller) closeDays(ctx context.Context, through series.Day, over time.Du
 	return nil
 }
 
-// wait pauses and says whether to go on pausing: not when somebody waits for the days, nor when ctx ended.
+// wait pauses and says whether to go on pausing: not when somebody waits for the days, nor when ctx ended. What is in
+// urgent may be left from one who has long got his days.
 func (r *Roller) wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.urgent:
-	case <-ctx.Done():
+	for r.waiting.Load() == 0 {
+		select {
+		case <-timer.C:
+			return true
+		case <-r.urgent:
+		case <-ctx.Done():
+			return false
+		}
 	}
 	return false
 }
