@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql"
 
+	"daybook/internal/index"
 	"daybook/internal/series"
 )
 
@@ -24,8 +25,8 @@ func instantQuery(c *call) error {
 		return err
 	}
 	at := series.MillisOf(c.server.cfg.Now())
-	if form.Has("time") {
-		if at, err = parseTime("time", form.Get("time")); err != nil {
+	if form.Get("time") != "" {
+		if at, err = queryTime(form, "time"); err != nil {
 			return err
 		}
 	}
@@ -39,7 +40,7 @@ func instantQuery(c *call) error {
 		return invalid("query", err)
 	}
 	defer q.Close()
-	return c.result(result)
+	return c.result(form.Get("query"), result)
 }
 
 // rangeQuery is GET and POST /api/v1/query_range.
@@ -48,11 +49,11 @@ func rangeQuery(c *call) error {
 	if err != nil {
 		return err
 	}
-	start, err := parseTime("start", form.Get("start"))
+	start, err := queryTime(form, "start")
 	if err != nil {
 		return err
 	}
-	end, err := parseTime("end", form.Get("end"))
+	end, err := queryTime(form, "end")
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func rangeQuery(c *call) error {
 		return invalid("query", err)
 	}
 	defer q.Close()
-	return c.result(result)
+	return c.result(form.Get("query"), result)
 }
 
 func checkRange(start, end series.Millis, step time.Duration) error {
@@ -92,7 +93,7 @@ func checkRange(start, end series.Millis, step time.Duration) error {
 // deadline gives the request's context with the timeout that it asks for.
 func (c *call) deadline(form url.Values) (context.Context, context.CancelFunc, error) {
 	ctx := c.Request().Context()
-	if !form.Has("timeout") {
+	if form.Get("timeout") == "" {
 		ctx, cancel := context.WithCancel(ctx)
 		return ctx, cancel, nil
 	}
@@ -105,22 +106,19 @@ func (c *call) deadline(form url.Values) (context.Context, context.CancelFunc, e
 }
 
 // result answers with what a query gave.
-func (c *call) result(r *promql.Result) error {
+func (c *call) result(expr string, r *promql.Result) error {
 	if r.Err != nil {
 		return evaluationError(r.Err)
 	}
-	warnings, infos := r.Warnings.AsStrings("", 10, 10)
+	warnings, infos := r.Warnings.AsStrings(expr, 10, 10)
 	return c.succeed(func(s *jsonStream) { s.value(r.Value) }, warnings, infos)
 }
 
 // evaluationError makes what is wrong with the query itself 422, and leaves the rest to answerFor.
 func evaluationError(err error) error {
-	if a := answerFor(err); a.status != http.StatusInternalServerError {
-		return a
-	}
 	var storage promql.ErrStorage
-	if errors.As(err, &storage) {
-		return &apiError{http.StatusInternalServerError, internal, err}
+	if a := answerFor(err); a.status != http.StatusInternalServerError || errors.As(err, &storage) {
+		return a
 	}
 	return &apiError{http.StatusUnprocessableEntity, execution, err}
 }
@@ -151,12 +149,7 @@ func seriesList(c *call) error {
 	}
 	found, warnings := atMost(found, most)
 	return c.succeed(func(s *jsonStream) {
-		s.WriteArrayStart()
-		for i, one := range found {
-			s.comma(i)
-			s.labels(one.Labels)
-		}
-		s.WriteArrayEnd()
+		array(s, found, func(one *index.Series) { s.labels(one.Labels) })
 	}, warnings, nil)
 }
 
@@ -174,7 +167,11 @@ func labelNames(c *call) error {
 // labelValues is GET /api/v1/label/<name>/values.
 func labelValues(c *call) error {
 	name := c.Param("name")
-	if unescaped, err := url.PathUnescape(name); err == nil {
+	if c.Request().URL.RawPath != "" { // else the router was given the path unescaped already
+		unescaped, err := url.PathUnescape(name)
+		if err != nil {
+			return badRequest(fmt.Errorf("invalid label name: %w", err))
+		}
 		name = unescaped
 	}
 	name = model.UnescapeName(name, model.ValueEncodingEscaping)
@@ -214,7 +211,7 @@ func (c *call) list(get func(url.Values) ([]string, error)) error {
 // checkSpan checks start and end, which the lists take and do not narrow down by: they are of all that is retained.
 func (c *call) checkSpan(form url.Values) error {
 	for _, name := range []string{"start", "end"} {
-		if !form.Has(name) {
+		if form.Get(name) == "" {
 			continue
 		}
 		if _, err := parseTime(name, form.Get(name)); err != nil {

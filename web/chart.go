@@ -32,8 +32,8 @@ func chart(c *call) error {
 		return err
 	}
 	span := "24h"
-	if form.Has("span") {
-		span = form.Get("span")
+	if asked := form.Get("span"); asked != "" {
+		span = asked
 	}
 	var cost table.Cost
 	drawn, err := c.Reader.Chart(table.WithCost(c.Request().Context(), &cost), found, span, most)
@@ -76,12 +76,7 @@ func (s *jsonStream) chart(drawn *query.Chart, cost *table.Cost, took time.Durat
 	s.number("from", int64(drawn.From))
 	s.number("to", int64(drawn.To))
 	s.next("series")
-	s.WriteArrayStart()
-	for i, line := range drawn.Series {
-		s.comma(i)
-		s.line(line)
-	}
-	s.WriteArrayEnd()
+	array(s, drawn.Series, s.line)
 	s.next("cost")
 	s.WriteObjectStart()
 	s.WriteObjectField("pointReads")
@@ -102,24 +97,19 @@ func (s *jsonStream) line(l query.Line) {
 	s.next("labels")
 	s.labels(l.Labels)
 	s.next("t")
-	s.WriteArrayStart()
-	for i, t := range l.T {
-		s.comma(i)
-		s.WriteInt64(int64(t))
-	}
-	s.WriteArrayEnd()
+	array(s, l.T, func(t series.Millis) { s.WriteInt64(int64(t)) })
 	s.next("v")
-	s.WriteArrayStart()
-	for i, v := range l.V {
-		s.comma(i)
-		if math.IsNaN(v) {
-			s.WriteNil()
-		} else {
-			s.WriteFloat64(v)
-		}
-	}
-	s.WriteArrayEnd()
+	array(s, l.V, s.numberOrNull)
 	s.WriteObjectEnd()
+}
+
+// numberOrNull writes what JSON has for a value of a chart, which is never infinite.
+func (s *jsonStream) numberOrNull(v float64) {
+	if math.IsNaN(v) {
+		s.WriteNil()
+		return
+	}
+	s.WriteFloat64(v)
 }
 
 // inspect is GET /api/v1/inspect?match[]=<selector>: what is stored of some series, as text for a person.

@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/prometheus/promql"
@@ -50,18 +52,36 @@ func answerFor(err error) *apiError {
 		return known
 	case errors.As(err, &fromEcho):
 		return echoAnswer(fromEcho)
+	case errors.As(err, &storage):
+		return storageAnswer(storage)
 	case errors.Is(err, query.ErrBadQuery):
-		return &apiError{http.StatusBadRequest, badData, err}
-	case errors.As(err, &timedOut), errors.Is(err, context.DeadlineExceeded):
+		return &apiError{http.StatusBadRequest, badData, withoutKind(err)}
+	case errors.As(err, &timedOut):
 		return &apiError{http.StatusServiceUnavailable, timeout, err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &apiError{http.StatusServiceUnavailable, timeout, fmt.Errorf("timed out: %w", err)}
 	case errors.As(err, &cancelled), errors.Is(err, context.Canceled):
 		return &apiError{statusClientClosed, canceled, err}
 	case errors.As(err, &tooMany):
 		return &apiError{http.StatusUnprocessableEntity, execution, err}
-	case errors.As(err, &storage):
-		return &apiError{http.StatusInternalServerError, internal, err}
 	}
 	return &apiError{http.StatusInternalServerError, internal, err}
+}
+
+// withoutKind takes off what the errorType says already.
+func withoutKind(err error) error {
+	if text, ok := strings.CutPrefix(err.Error(), query.ErrBadQuery.Error()+": "); ok {
+		return errors.New(text)
+	}
+	return err
+}
+
+// storageAnswer is that of the error within, which errors.Is and errors.As do not find.
+func storageAnswer(err promql.ErrStorage) *apiError {
+	if err.Err == nil {
+		return &apiError{http.StatusInternalServerError, internal, err}
+	}
+	return answerFor(err.Err)
 }
 
 func echoAnswer(e *echo.HTTPError) *apiError {
@@ -80,15 +100,13 @@ func (s *Server) fail(err error, c echo.Context) {
 		return
 	}
 	answer := answerFor(err)
+	if answer.status == statusClientClosed && c.Request().Context().Err() == nil {
+		answer = &apiError{http.StatusInternalServerError, internal, err} // the client is there: something of ours gave up
+	}
 	if answer.status >= http.StatusInternalServerError && answer.status != http.StatusServiceUnavailable {
 		s.cfg.Logger.Error("a request failed", "path", c.Request().URL.Path, "err", err)
 	}
-	body := struct {
-		Status    string `json:"status"`
-		ErrorType string `json:"errorType"`
-		Error     string `json:"error"`
-	}{"error", answer.kind, answer.Error()}
-	if err := c.JSON(answer.status, body); err != nil {
+	if err := s.send(c, answer.status, func(s *jsonStream) { s.failure(answer) }); err != nil {
 		s.cfg.Logger.Debug("an error could not be answered", "err", err)
 	}
 }

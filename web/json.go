@@ -3,8 +3,13 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
 
 	jsoniter "github.com/json-iterator/go"
+	"github.com/labstack/echo/v4"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
@@ -17,14 +22,41 @@ type jsonStream struct{ *jsoniter.Stream }
 
 const streamBuffer = 64 << 10
 
-var streams = jsoniter.Config{}.Froze()
+// streams lends out streams with their buffers.
+var streams = sync.Pool{New: func() any {
+	return &jsonStream{jsoniter.NewStream(jsoniter.Config{}.Froze(), nil, streamBuffer)}
+}}
+
+// maxKeptStream is a little more than a buffer that is let out as soon as it is full.
+const maxKeptStream = 2 * streamBuffer
 
 // succeed answers with data, in Prometheus's envelope.
 func (c *call) succeed(data func(*jsonStream), warnings, infos []string) error {
+	return c.server.send(c, http.StatusOK, func(s *jsonStream) { s.success(data, warnings, infos) })
+}
+
+// send answers with JSON.
+func (s *Server) send(c echo.Context, status int, write func(*jsonStream)) error {
+	// Where the connection has no deadlines, as in tests, it has no slow clients either.
+	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(s.patience))
 	c.Response().Header().Set("Content-Type", "application/json")
-	c.Response().Header().Set("X-Content-Type-Options", "nosniff")
-	c.Response().WriteHeader(http.StatusOK)
-	s := &jsonStream{jsoniter.NewStream(streams, c.Response(), streamBuffer)}
+	c.Response().WriteHeader(status)
+	out := streams.Get().(*jsonStream)
+	out.Reset(c.Response())
+	out.Error = nil
+	write(out)
+	err := out.Flush()
+	out.Reset(nil)
+	if cap(out.Buffer()) <= maxKeptStream {
+		streams.Put(out)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+func (s *jsonStream) success(data func(*jsonStream), warnings, infos []string) {
 	s.WriteObjectStart()
 	s.WriteObjectField("status")
 	s.WriteString("success")
@@ -39,20 +71,41 @@ func (c *call) succeed(data func(*jsonStream), warnings, infos []string) error {
 		s.strings(infos)
 	}
 	s.WriteObjectEnd()
-	if err := s.Flush(); err != nil {
-		return fmt.Errorf("writing the answer: %w", err)
-	}
-	return nil
 }
 
-// comma separates elements, and lets out what has piled up.
-func (s *jsonStream) comma(i int) {
-	if i > 0 {
-		s.WriteMore()
+func (s *jsonStream) failure(a *apiError) {
+	s.WriteObjectStart()
+	s.WriteObjectField("status")
+	s.WriteString("error")
+	s.next("errorType")
+	s.WriteString(a.kind)
+	s.next("error")
+	s.text(a.Error())
+	s.WriteObjectEnd()
+}
+
+// array writes a list, and lets out what has piled up. When the client has gone the rest is not written, nor kept.
+func array[T any](s *jsonStream, list []T, write func(T)) {
+	s.WriteArrayStart()
+	for i, one := range list {
+		if i > 0 {
+			s.WriteMore()
+		}
+		write(one)
+		if s.Buffered() > streamBuffer && s.Flush() != nil {
+			break // the stream keeps the error for the last Flush
+		}
 	}
-	if s.Buffered() > streamBuffer {
-		_ = s.Flush() // the stream keeps the error for the last Flush
+	s.WriteArrayEnd()
+}
+
+// text writes a string that somebody else made up. Labels are valid UTF-8, but what a query makes of them, such as
+// label_replace(up, "a", "\xff", "", ""), need not be, and JSON must.
+func (s *jsonStream) text(v string) {
+	if !utf8.ValidString(v) {
+		v = strings.ToValidUTF8(v, string(utf8.RuneError))
 	}
+	s.WriteString(v)
 }
 
 func (s *jsonStream) next(field string) {
@@ -65,23 +118,19 @@ func (s *jsonStream) number(field string, n int64) {
 	s.WriteInt64(n)
 }
 
-func (s *jsonStream) strings(all []string) {
-	s.WriteArrayStart()
-	for i, one := range all {
-		s.comma(i)
-		s.WriteString(one)
-	}
-	s.WriteArrayEnd()
-}
+func (s *jsonStream) strings(all []string) { array(s, all, s.text) }
 
 func (s *jsonStream) labels(ls labels.Labels) {
 	s.WriteObjectStart()
 	i := 0
 	ls.Range(func(l labels.Label) {
-		s.comma(i)
+		if i > 0 {
+			s.WriteMore()
+		}
 		i++
-		s.WriteObjectField(l.Name)
-		s.WriteString(l.Value)
+		s.text(l.Name)
+		s.WriteRaw(":")
+		s.text(l.Value)
 	})
 	s.WriteObjectEnd()
 }
@@ -94,68 +143,48 @@ func (s *jsonStream) value(v parser.Value) {
 	s.next("result")
 	switch v := v.(type) {
 	case promql.Matrix:
-		s.matrix(v)
+		array(s, v, s.series)
 	case promql.Vector:
-		s.vector(v)
+		array(s, v, s.sample)
 	case promql.Scalar:
 		s.point(v.T, v.V)
 	case promql.String:
 		s.WriteArrayStart()
 		jsonutil.MarshalTimestamp(v.T, s.Stream)
 		s.WriteMore()
-		s.WriteString(v.V)
+		s.text(v.V)
 		s.WriteArrayEnd()
 	}
 	s.WriteObjectEnd()
 }
 
-func (s *jsonStream) matrix(m promql.Matrix) {
-	s.WriteArrayStart()
-	for i, one := range m {
-		s.comma(i)
-		s.WriteObjectStart()
-		s.WriteObjectField("metric")
-		s.labels(one.Metric)
-		if len(one.Floats) > 0 {
-			s.next("values")
-			s.WriteArrayStart()
-			for j, p := range one.Floats {
-				s.comma(j)
-				s.point(p.T, p.F)
-			}
-			s.WriteArrayEnd()
-		}
-		if len(one.Histograms) > 0 {
-			s.next("histograms")
-			s.WriteArrayStart()
-			for j, p := range one.Histograms {
-				s.comma(j)
-				s.histogram(p.T, p.H)
-			}
-			s.WriteArrayEnd()
-		}
-		s.WriteObjectEnd()
+func (s *jsonStream) series(one promql.Series) {
+	s.WriteObjectStart()
+	s.WriteObjectField("metric")
+	s.labels(one.Metric)
+	if len(one.Floats) > 0 {
+		s.next("values")
+		array(s, one.Floats, func(p promql.FPoint) { s.point(p.T, p.F) })
 	}
-	s.WriteArrayEnd()
+	if len(one.Histograms) > 0 {
+		s.next("histograms")
+		array(s, one.Histograms, func(p promql.HPoint) { s.histogram(p.T, p.H) })
+	}
+	s.WriteObjectEnd()
 }
 
-func (s *jsonStream) vector(v promql.Vector) {
-	s.WriteArrayStart()
-	for i, one := range v {
-		s.comma(i)
-		s.WriteObjectStart()
-		s.WriteObjectField("metric")
-		s.labels(one.Metric)
-		if one.H == nil {
-			s.next("value")
-			s.point(one.T, one.F)
-		} else {
-			s.next("histogram")
-			s.histogram(one.T, one.H)
-		}
-		s.WriteObjectEnd()
+func (s *jsonStream) sample(one promql.Sample) {
+	s.WriteObjectStart()
+	s.WriteObjectField("metric")
+	s.labels(one.Metric)
+	if one.H == nil {
+		s.next("value")
+		s.point(one.T, one.F)
+	} else {
+		s.next("histogram")
+		s.histogram(one.T, one.H)
 	}
-	s.WriteArrayEnd()
+	s.WriteObjectEnd()
 }
 
 func (s *jsonStream) point(t int64, v float64) {

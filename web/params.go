@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -12,39 +14,87 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"daybook/internal/series"
+	"daybook/keys"
 )
 
 func invalid(name string, err error) error {
 	return badRequest(fmt.Errorf("invalid parameter %q: %w", name, err))
 }
 
+// maxForm is the most bytes that parameters may have in the body of a POST.
+const maxForm = 10 << 20
+
 // form gives the parameters of the address and of a form in the body.
 func (c *call) form() (url.Values, error) {
-	if err := c.Request().ParseForm(); err != nil {
-		return nil, badRequest(fmt.Errorf("reading the parameters: %w", err))
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, maxForm)
+	arrived := c.hurry()
+	err := r.ParseForm()
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, &apiError{http.StatusRequestEntityTooLarge, badData, fmt.Errorf("the parameters have more than %d bytes", maxForm)}
+	case err != nil:
+		return nil, bodyError(fmt.Errorf("reading the parameters: %w", err))
 	}
-	return c.Request().Form, nil
+	arrived()
+	return r.Form, nil
 }
 
-// Times further out than these, in seconds, are not taken; as milliseconds they are still exact in a float64.
+// hurry gives the client a while to send the body of its request. The caller calls arrived when all of it is there;
+// when it is not, the deadline stays, as the server reads on. (A ReadTimeout of the server would count on while the
+// request is answered, and end long queries.)
+func (c *call) hurry() (arrived func()) {
+	if c.Request().ContentLength == 0 {
+		return func() {}
+	}
+	connection := http.NewResponseController(c.Response())
+	_ = connection.SetReadDeadline(time.Now().Add(c.server.patience)) // where there are no deadlines, nobody is slow
+	return func() { _ = connection.SetReadDeadline(time.Time{}) }
+}
+
+// bodyError is 503 for a client that was too slow, as remote write takes 4xx for final, and 400 for all else.
+func bodyError(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &apiError{http.StatusServiceUnavailable, timeout, err}
+	}
+	return badRequest(err)
+}
+
+// maxSeconds is about the year 294000. Times further out, in seconds, are not taken.
 const maxSeconds = math.MaxInt64 / 1e6
+
+// The boundary times of Prometheus's client library, which time.Parse does not take, as their years have six digits.
+var boundaries = map[string]series.Millis{
+	"-292273086-05-16T16:47:06Z":          series.MillisOf(time.Unix(math.MinInt64/1000+62135596801, 0)),
+	"292277025-08-18T07:12:54.999999999Z": series.MillisOf(time.Unix(math.MaxInt64/1000-62135596801, 999999999)),
+}
 
 // parseTime reads seconds since 1970, to the millisecond, or RFC 3339.
 func parseTime(name, value string) (series.Millis, error) {
-	if value == "" {
-		return 0, invalid(name, errors.New("it is missing"))
-	}
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if math.IsNaN(seconds) || math.Abs(seconds) > maxSeconds {
-			return 0, invalid(name, fmt.Errorf("%q is no time", value))
+			return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid timestamp", value))
 		}
 		return series.Millis(math.Round(seconds * 1000)), nil
 	}
-	t, err := time.Parse(time.RFC3339Nano, value)
-	if err != nil {
-		return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid timestamp: seconds since 1970 or RFC 3339", value))
+	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
+		return series.MillisOf(t), nil
 	}
-	return series.MillisOf(t), nil
+	if t, ok := boundaries[value]; ok {
+		return t, nil
+	}
+	return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid timestamp", value))
+}
+
+// queryTime reads a time to evaluate at: one that samples can have, or nearly so.
+func queryTime(form url.Values, name string) (series.Millis, error) {
+	t, err := parseTime(name, form.Get(name))
+	if err == nil && (t < keys.FirstDay.Start() || t >= (keys.LastDay+1).Start()) {
+		err = invalid(name, fmt.Errorf("%q is out of range: times are from %s to %s", form.Get(name),
+			keys.FirstDay.Time().Format(time.DateOnly), keys.LastDay.Time().Format(time.DateOnly)))
+	}
+	return t, err
 }
 
 // parseStep reads a length of time: seconds, or a duration such as 5m.
@@ -57,7 +107,7 @@ func parseStep(name, value string) (time.Duration, error) {
 	}
 	d, err := model.ParseDuration(value)
 	if err != nil {
-		return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid duration: seconds, or a duration such as 5m", value))
+		return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid duration", value))
 	}
 	return time.Duration(d), nil
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,6 +31,7 @@ type Config struct {
 	Registry *prometheus.Registry
 	Logger   *slog.Logger
 	Now      func() time.Time
+	Page     fs.FS // the files of the page; nil for those that were built into the binary
 }
 
 // Backend is what requests are answered from.
@@ -46,34 +48,46 @@ type Server struct {
 	backend  atomic.Pointer[Backend]
 	stopping atomic.Bool
 	requests *prometheus.HistogramVec
+	patience time.Duration // for a client that sends its body, and again for one that takes its answer
 }
+
+// A client that sends nothing holds no more than a connection, and that not for ever.
+const (
+	headerWithin = 10 * time.Second
+	idleWithin   = 5 * time.Minute
+	bodyWithin   = 2 * time.Minute
+)
 
 // New makes a Server. Serve starts it.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, echo: echo.New(), requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	s := &Server{cfg: cfg, echo: echo.New(), patience: bodyWithin, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "daybook_http_request_seconds", Help: "How long requests took, by route and status code.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 	}, []string{"route", "code"})}
 	cfg.Registry.MustRegister(s.requests)
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.HTTPErrorHandler = s.fail
-	s.echo.Use(s.measure, middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: s.panicked}))
+	s.echo.Use(s.measure, middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: s.panicked, DisableErrorHandler: true}))
 	s.routes()
-	s.http = &http.Server{Handler: s.echo, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug)}
+	s.http = &http.Server{
+		Handler: s.echo, ReadHeaderTimeout: headerWithin, IdleTimeout: idleWithin,
+		ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	}
 	return s
 }
 
 func (s *Server) routes() {
 	e := s.echo
-	e.GET("/-/healthy", func(c echo.Context) error { return c.String(http.StatusOK, "daybook is alive.\n") })
-	e.GET("/-/ready", s.ready)
+	probes := []string{http.MethodGet, http.MethodHead}
+	e.Match(probes, "/-/healthy", func(c echo.Context) error { return c.String(http.StatusOK, "daybook is alive.\n") })
+	e.Match(probes, "/-/ready", s.ready)
 	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(s.cfg.Registry, promhttp.HandlerOpts{Registry: s.cfg.Registry})))
 
 	api := e.Group("/api/v1")
 	for _, path := range []string{"/write", "/push"} {
 		api.POST(path, s.with(write))
 	}
-	zip := middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 1024})
+	zip := middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 1024, Skipper: refusesGzip})
 	both := []string{http.MethodGet, http.MethodPost}
 	api.Match(both, "/query", s.with(instantQuery), zip)
 	api.Match(both, "/query_range", s.with(rangeQuery), zip)
@@ -137,11 +151,13 @@ func (s *Server) with(handle func(*call) error) echo.HandlerFunc {
 
 var errStarting = errors.New("daybook is starting and reads its store; try again in a moment")
 
-// measure counts requests by route, not by address, which anybody may make up.
+// measure counts requests by route, not by address, which anybody may make up, and answers with what went wrong.
 func (s *Server) measure(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
+		c.Response().Header().Set("X-Content-Type-Options", "nosniff")
 		err := next(c)
+		half := err != nil && c.Response().Committed
 		if err != nil {
 			c.Error(err) // answers now, so that the status is known
 		}
@@ -150,6 +166,9 @@ func (s *Server) measure(next echo.HandlerFunc) echo.HandlerFunc {
 			route = "none"
 		}
 		s.requests.WithLabelValues(route, fmt.Sprint(c.Response().Status)).Observe(time.Since(start).Seconds())
+		if half {
+			panic(http.ErrAbortHandler) // closes the connection: half an answer must not look like a whole one
+		}
 		return nil
 	}
 }

@@ -35,7 +35,7 @@ func write(c *call) error {
 			bodies.Put(buffer)
 		}
 	}()
-	body, err := readBody((*buffer)[:0], c.Request(), c.server.cfg.MaxBody)
+	body, err := c.readBody((*buffer)[:0])
 	*buffer = body
 	if err != nil {
 		return err
@@ -84,14 +84,19 @@ func unsupported(err error) error {
 	return &apiError{http.StatusUnsupportedMediaType, badData, err}
 }
 
-// readBody appends the body to b; what the client declares is believed only up to the limit.
-func readBody(b []byte, r *http.Request, limit int) ([]byte, error) {
+// firstBuffer is the most memory that is taken for a body before any of it is there.
+const firstBuffer = 1 << 20
+
+// readBody appends the body to b.
+func (c *call) readBody(b []byte) ([]byte, error) {
+	r, limit := c.Request(), c.server.cfg.MaxBody
 	tooLarge := &apiError{http.StatusRequestEntityTooLarge, badData,
 		fmt.Errorf("the body has more than %d bytes (ingest.max_body): send less at a time", limit)}
 	if r.ContentLength > int64(limit) {
 		return b, tooLarge
 	}
-	if n := int(r.ContentLength) + 1; n > cap(b) {
+	arrived := c.hurry()
+	if n := min(int(r.ContentLength)+1, firstBuffer); n > cap(b) {
 		b = make([]byte, 0, n)
 	}
 	for {
@@ -104,10 +109,11 @@ func readBody(b []byte, r *http.Request, limit int) ([]byte, error) {
 			return b, tooLarge
 		}
 		if errors.Is(err, io.EOF) {
+			arrived()
 			return b, nil
 		}
 		if err != nil {
-			return b, badRequest(fmt.Errorf("reading the body: %w", err))
+			return b, bodyError(fmt.Errorf("reading the body: %w", err))
 		}
 	}
 }
