@@ -23,7 +23,7 @@ func TestKillNine(t *testing.T) {
 	now := time.Now()
 	s := &siege{t: t, r: r, dir: t.TempDir(), ledger: newLedger()}
 	// Live series go from before the ring until now, over every hour; history is days old, in order.
-	s.live = s.ledger.add("crash_live", 240, now.Add(-27*time.Hour), now.Add(4*time.Minute), 4*time.Second)
+	s.live = s.ledger.add("crash_live", 240, now.Add(-25*time.Hour), now.Add(4*time.Minute), 40*time.Second)
 	s.history = s.ledger.add("crash_history", 60, now.Add(-9*24*time.Hour), now.Add(-3*24*time.Hour), time.Minute)
 	planned := []moment{
 		inFlush, atRotation, anyTime, inTableFlush, atDrop, inClosing, anyTime, inSealing, inFlush, atRotation,
@@ -94,12 +94,15 @@ func (s *siege) round(n int, m moment) {
 	if n%2 == 1 {
 		tracks = append(tracks[:len(tracks):len(tracks)], s.history...)
 	}
-	f := launchFleet(d.url, s.r, load{senders: killSenders, tracks: tracks, late: 0.1, again: 0.05, fullSpeed: 50_000})
-	m.await(d, s.dir, s.r)
+	f := launchFleet(d.url, s.r, load{senders: killSenders, tracks: tracks, late: 0.1, again: 0.05, fullSpeed: 30_000})
+	seen := m.await(d, s.dir, s.r)
 	d.kill()
 	f.join(s.t)
 	for _, message := range d.errors() {
 		s.t.Errorf("round %d: an error in the log: %s", n, message)
+	}
+	if !seen {
+		s.t.Errorf("round %d: %s was waited for and not seen", n, m.name)
 	}
 	l := landed(s.dir)
 	if l.segments > 1 {

@@ -1,0 +1,205 @@
+package crash
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func dice0() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
+
+// hall is a daybook on a small disk.
+type hall struct {
+	*disk
+	t      *testing.T
+	r      *rand.Rand
+	ledger *ledger
+	tracks []*track
+	flags  []string
+	d      *daybook
+}
+
+func newHall(t *testing.T, minFree string) *hall {
+	h := &hall{disk: newDisk(t), t: t, r: dice(t), ledger: newLedger()}
+	h.flags = []string{"--flush.interval=1s", "--wal.min-free-disk=" + minFree, "--table.cache=4MiB"}
+	h.tracks = h.ledger.add("crash_disk", 60, time.Now().Add(-40*time.Minute), time.Now().Add(4*time.Minute), 200*time.Millisecond)
+	h.d = start(t, h.data(), h.flags...)
+	return h
+}
+
+// write lets senders write until so many samples are acknowledged.
+func (h *hall) write(samples int64) {
+	h.t.Helper()
+	f := launchFleet(h.d.url, h.r, load{senders: 4, tracks: h.tracks, late: 0.05, again: 0.05, fullSpeed: samples, patient: true})
+	await(h.t, time.Minute, "enough samples are written", func() error {
+		if f.samples.Load() >= samples {
+			return nil
+		}
+		return h.d.running()
+	})
+	f.join(h.t)
+}
+
+// crowd lets senders write, and the disk become full meanwhile. It returns when nothing is taken any more.
+func (h *hall) crowd(leave int64) {
+	h.t.Helper()
+	f := launchFleet(h.d.url, h.r, load{senders: 4, tracks: h.tracks, late: 0.05, again: 0.05, fullSpeed: 1 << 40, patient: true})
+	await(h.t, time.Minute, "some samples are written", func() error {
+		if f.samples.Load() >= 5000 {
+			return nil
+		}
+		return h.d.running()
+	})
+	h.fill(leave)
+	await(h.t, time.Minute, "writes are refused", func() error {
+		if f.busy.Load() > 20 {
+			return nil
+		}
+		return h.d.running()
+	})
+	f.join(h.t)
+}
+
+// told says whether the log has a line at error level with a text.
+func (h *hall) told(text string) bool {
+	return slices.ContainsFunc(h.d.errors(), func(m string) bool { return strings.Contains(m, text) })
+}
+
+func (h *hall) restart() {
+	h.t.Helper()
+	h.d.kill()
+	h.d = start(h.t, h.data(), h.flags...)
+	h.d.verifyStart(h.t, h.ledger)
+}
+
+// TestDiskFullReserve lets the disk become too full while there is still the room that is kept free: senders get 503
+// and are told what to do, all can be read, and with room again it goes on by itself.
+func TestDiskFullReserve(t *testing.T) {
+	h := newHall(t, "8MiB")
+	h.write(20_000)
+	h.fill(6 * mebi)
+	a := h.d.awaitRefusal(t, h.tracks[:10])
+	if a.header.Get("Retry-After") == "" {
+		t.Error("503 without Retry-After")
+	}
+	for _, part := range []string{"wal.min_free_disk", "make room", h.data()} {
+		if !strings.Contains(a.text, part) {
+			t.Errorf("the answer does not say %q: %s", part, a.text)
+		}
+	}
+	h.d.verify(t, h.ledger)
+	h.d.awaitFlush() // there is room for that
+	if n := h.d.metric("daybook_head_unflushed_samples"); n != 0 {
+		t.Errorf("%v samples are not flushed, though there is the room that was kept for it", n)
+	}
+	h.clear()
+	h.d.awaitWrites(t, h.tracks[:10])
+	h.write(20_000)
+	h.d.verify(t, h.ledger)
+	h.restart()
+}
+
+// TestDiskFull lets the disk run full to the last byte under load, again and again: in the log, in the table, wherever
+// it happens. With room again it goes on by itself, and nothing acknowledged is lost.
+func TestDiskFull(t *testing.T) {
+	h := newHall(t, "0")
+	for range 6 {
+		h.crowd(h.r.Int64N(2 * mebi))
+		a := h.d.awaitRefusal(t, h.tracks[:10])
+		if a.header.Get("Retry-After") == "" || !strings.Contains(a.text, "no space left") {
+			t.Errorf("503 with Retry-After %q: %s", a.header.Get("Retry-After"), a.text)
+		}
+		h.d.verify(t, h.ledger)
+		h.clear()
+		h.d.awaitWrites(t, h.tracks[:10])
+		h.write(5_000)
+		h.d.verify(t, h.ledger)
+	}
+	h.d.awaitFlush()
+	h.d.verify(t, h.ledger)
+	t.Logf("free at last: %d bytes; errors told about: %d", h.free(), len(h.d.errors()))
+	h.restart()
+}
+
+// fullInTable has the table run out of room while it writes a flush: the log has what the flush is about.
+func (h *hall) fullInTable() {
+	h.t.Helper()
+	h.write(60_000) // each series has a long open hour, which a flush writes whole
+	h.d.awaitFlush()
+	h.fill(64 << 10)
+	h.d.send(h.t, h.tracks, time.UnixMilli(h.tracks[0].next+500))
+	await(h.t, 20*time.Second, "the table finds the disk full", func() error {
+		if h.told("the disk is full") {
+			return nil
+		}
+		return h.d.running()
+	})
+}
+
+// TestDiskFullInTable goes on from a table that waits for room in the middle of a flush, in each way that there is.
+func TestDiskFullInTable(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		then func(h *hall)
+	}{
+		{"room", func(h *hall) {
+			h.d.verify(h.t, h.ledger)
+			h.clear()
+			h.d.awaitWrites(h.t, h.tracks)
+			h.d.awaitFlush()
+		}},
+		{"kill, room, start", func(h *hall) {
+			h.d.kill()
+			h.clear()
+			h.d = start(h.t, h.data(), h.flags...)
+		}},
+		{"kill, start, room", func(h *hall) {
+			h.d.kill()
+			h.fill(0)
+			h.d = launch(h.t, h.data(), h.flags...)
+			h.startsFull()
+		}},
+		{"term, room, start", func(h *hall) {
+			h.t.Logf("SIGTERM with a full disk took %v", h.d.term().Round(time.Millisecond))
+			h.clear()
+			h.d = start(h.t, h.data(), h.flags...)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHall(t, "0")
+			h.fullInTable()
+			c.then(h)
+			h.d.verifyStart(t, h.ledger)
+			h.write(2_000)
+			h.d.verify(t, h.ledger)
+			h.restart()
+		})
+	}
+}
+
+// startsFull is a start on a full disk: it waits for room and answers 503, or ends with an error that says why.
+func (h *hall) startsFull() {
+	h.t.Helper()
+	select {
+	case <-h.d.exited:
+	case <-time.After(2 * time.Second):
+	}
+	select {
+	case <-h.d.exited:
+		if text := h.d.log.text(); h.d.err == nil || !strings.Contains(text, "no space left") {
+			h.t.Errorf("it ended with %v and did not say why: %s", h.d.err, text)
+		}
+		h.clear()
+		h.d = start(h.t, h.data(), h.flags...)
+	default:
+		h.d.awaitListening()
+		h.t.Logf("it waits: %v", h.d.errors())
+		if !h.told("the disk is full") {
+			h.t.Error("it waits and does not say for what")
+		}
+		h.clear()
+		h.d.awaitReady()
+	}
+}
