@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -48,13 +49,15 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	}
 	server := web.New(web.Config{MaxBody: int(c.Ingest.MaxBody), Version: version, Registry: registry, Logger: log, Now: time.Now})
 	group, ctx := errgroup.WithContext(ctx)
+	ended := make(chan error, 2)
 	group.Go(func() error { return server.Serve(listener) })
 	group.Go(func() error {
-		err := work(ctx, c, server, registry, log)
+		err := work(ctx, c, server, registry, log, func(err error) { ended <- err })
 		return errors.Join(err, stop(server))
 	})
 	log.Info("daybook is listening", "address", listener.Addr().String(), "version", version)
-	return group.Wait()
+	go func() { ended <- group.Wait() }()
+	return <-ended
 }
 
 const stopWithin = 10 * time.Second
@@ -65,22 +68,24 @@ func stop(server *web.Server) error {
 	return server.Stop(ctx)
 }
 
-// work opens the parts from the table upwards, serves until ctx ends, and closes them in turn.
-func work(ctx context.Context, c config, server *web.Server, registry *prometheus.Registry, log *slog.Logger) (err error) {
+// work opens the parts from the table upwards, serves until ctx ends, and closes them in turn. Where the disk is full
+// the table cannot be closed: then work calls abandon and does not return, and the process is to end as it is.
+func work(ctx context.Context, c config, server *web.Server, registry *prometheus.Registry, log *slog.Logger, abandon func(error)) (err error) {
 	dir, err := datadir.Open(c.DataDir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	disk, letGo := context.WithCancel(context.Background())
-	defer letGo()
+	patience, lose := context.WithCancelCause(context.Background()) // with a full disk
+	defer context.AfterFunc(ctx, func() { _ = stop(server); lose(errStopped) })()
 	tables, err := embedded.Open(embedded.Config{
-		Dir: dir.Table(), CacheBytes: int64(c.Table.Cache), Logger: log, DiskFull: func() { awaitRoom(disk, dir, log) },
+		Dir: dir.Table(), CacheBytes: int64(c.Table.Cache), Logger: log,
+		DiskFull: func() { awaitRoom(patience, dir, log, abandon) },
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, tables.Close()) }()
+	defer func() { lose(cmp.Or(err, errStopped)); err = errors.Join(err, tables.Close()) }()
 	totals := new(table.Totals)
 	registry.MustRegister(tableCollector{totals, tables})
 	s, err := openStore(ctx, table.Counted(tables, totals), c)
@@ -112,10 +117,17 @@ func work(ctx context.Context, c config, server *web.Server, registry *prometheu
 	return errors.Join(stopErr, ingester.Close(context.Background()))
 }
 
-// awaitRoom is called by the embedded table when the disk is full: its write is tried again when this returns.
-func awaitRoom(ctx context.Context, dir *datadir.Dir, log *slog.Logger) {
+// errStopped says that daybook was told to stop while the disk was full.
+var errStopped = errors.New("stopped while the disk was full, so what is in memory could not be flushed; nothing is lost, the next start reads the write-ahead log")
+
+// awaitRoom is called by the embedded table when the disk is full: its write is tried again when this returns. Where
+// daybook ends, it does not: the table would only run into the full disk again.
+func awaitRoom(patience context.Context, dir *datadir.Dir, log *slog.Logger, abandon func(error)) {
 	log.Error("the disk is full: the table waits for room, and senders get 503 meanwhile; nothing acknowledged is lost")
-	dir.AwaitRoom(ctx, 4<<20)
+	if !dir.AwaitRoom(patience, 4<<20) {
+		abandon(context.Cause(patience))
+		select {}
+	}
 	log.Info("there is room on the disk again")
 }
 

@@ -90,14 +90,37 @@ func (d *Dir) claim(name string) error {
 		return fmt.Errorf("reading the data directory: %w", err)
 	}
 	for _, e := range entries {
-		if e.Name() != "LOCK" && e.Name() != "lost+found" {
+		if e.Name() != "LOCK" && e.Name() != "lost+found" && e.Name() != filepath.Base(name)+unfinished {
 			return fmt.Errorf("%s holds %q: %w", d.path, e.Name(), ErrForeign)
 		}
 	}
-	if err := os.WriteFile(name, fmt.Appendf(nil, "daybook data directory, format %d\n", Format), 0o666); err != nil {
+	if err := writeWhole(name, fmt.Appendf(nil, "daybook data directory, format %d\n", Format)); err != nil {
 		return fmt.Errorf("marking the data directory: %w", err)
 	}
 	return nil
+}
+
+// unfinished ends the name of a file that is being written.
+const unfinished = ".new"
+
+// writeWhole writes a file that no crash, nor a full disk, leaves there in part.
+func writeWhole(name string, text []byte) error {
+	f, err := os.Create(name + unfinished)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 func check(path, text string) error {
@@ -143,17 +166,17 @@ func (d *Dir) CheckFree(least int64) error {
 	return nil
 }
 
-// AwaitRoom returns when the disk has bytes left, or ctx has ended.
-func (d *Dir) AwaitRoom(ctx context.Context, bytes int64) {
+// AwaitRoom returns true when the disk has bytes left, and false when ctx has ended before.
+func (d *Dir) AwaitRoom(ctx context.Context, bytes int64) bool {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if free, err := d.Free(); err != nil || free >= bytes {
-			return
+			return true
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-tick.C:
 		}
 	}
