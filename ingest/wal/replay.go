@@ -34,14 +34,29 @@ func replaySegment(path string, newest bool, log *slog.Logger, replay func([]byt
 	}
 	s := old{size: info.Size(), damaged: r.damaged}
 	if r.torn {
-		// Soon this is not the newest segment any more, and there a record cut short would be damage.
 		s.size = r.whole
-		err = os.Truncate(path, r.whole)
-	}
-	if err != nil {
-		return s, fmt.Errorf("cutting the write-ahead log to its last whole record: %w", err)
+		if err := cut(path, r.whole); err != nil {
+			return s, fmt.Errorf("cutting the write-ahead log to its last whole record: %w", err)
+		}
 	}
 	return s, nil
+}
+
+// cut removes what was never completed from a segment which is soon not the newest any more, where that would be
+// damage. A segment without a header goes altogether. It is on disk before the next segment can be.
+func cut(path string, size int64) error {
+	if size == 0 {
+		return os.Remove(path)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = f.Truncate(size)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 type reader struct {

@@ -31,11 +31,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // segment is the file being written.
 type segment struct {
 	number uint64
-	file   *os.File
+	file   file
 	salt   [8]byte
 	size   int64 // up to here everything is on disk
 	broken bool  // the file may hold something else behind size, so nothing may follow
 	buffer []byte
+}
+
+// file is what a segment needs of its *os.File; in tests it fails.
+type file interface {
+	io.WriterAt
+	io.Closer
+	Truncate(size int64) error
+	Sync() error
 }
 
 func create(dir, path string, number uint64) (*segment, error) {
@@ -111,8 +119,12 @@ func appendHeader(b []byte, salt [8]byte) []byte {
 // readHeader reads the two copies of a segment's header and uses the first that is whole.
 func readHeader(r io.Reader) (salt [8]byte, err error) {
 	var both [segmentStart]byte
-	if _, err := io.ReadFull(r, both[:]); err != nil {
+	_, err = io.ReadFull(r, both[:])
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return salt, errShortHeader
+	case err != nil:
+		return salt, err // whole records may well follow
 	}
 	for _, b := range [][]byte{both[:headerBytes], both[headerBytes:]} {
 		if crc32.Checksum(b[:20], castagnoli) != binary.LittleEndian.Uint32(b[20:]) || string(b[:8]) != magic {

@@ -74,22 +74,28 @@ type request struct {
 // Open opens the log in cfg.Dir, making the folder where there is none, gives every whole record there to replay in
 // the order of writing, and begins a new segment. A record's bytes are replay's to keep.
 func Open(cfg Config, replay func(record []byte) error) (*Log, error) {
-	if err := os.MkdirAll(cfg.Dir, 0o777); err != nil {
+	err := os.MkdirAll(cfg.Dir, 0o777)
+	if err == nil {
+		err = syncDir(filepath.Dir(cfg.Dir))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("making the write-ahead log's folder: %w", err)
 	}
 	l := &Log{cfg: cfg, done: make(chan struct{})}
 	l.wake = sync.NewCond(&l.mu)
-	numbers, err := list(cfg.Dir)
+	numbers, next, err := list(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("listing the write-ahead log: %w", err)
 	}
-	next := uint64(1)
 	for i, n := range numbers {
 		s, err := replaySegment(l.path(n), i == len(numbers)-1, cfg.Logger, replay)
 		if err != nil {
 			return nil, err
 		}
-		s.number, next = n, n+1
+		if s.size == 0 {
+			continue // it was never completed, and is gone
+		}
+		s.number = n
 		l.segments = append(l.segments, s)
 		l.size.Add(s.size)
 	}
@@ -101,21 +107,30 @@ func Open(cfg Config, replay func(record []byte) error) (*Log, error) {
 	return l, nil
 }
 
-// list gives the numbers of the segments in a folder, sorted.
-func list(dir string) (numbers []uint64, err error) {
+// list gives the numbers of the segments in a folder, sorted, and the first number that neither a segment nor what was
+// kept of a damaged one has.
+func list(dir string) (numbers []uint64, next uint64, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, e := range entries {
-		digits, ok := strings.CutSuffix(e.Name(), ".wal")
-		if n, err := strconv.ParseUint(digits, 16, 64); ok && err == nil && len(digits) == 16 {
+		name, damaged := strings.CutSuffix(e.Name(), damagedSuffix)
+		digits, ok := strings.CutSuffix(name, ".wal")
+		n, err := strconv.ParseUint(digits, 16, 64)
+		if !ok || err != nil || len(digits) != 16 {
+			continue
+		}
+		next = max(next, n)
+		if !damaged {
 			numbers = append(numbers, n)
 		}
 	}
 	slices.Sort(numbers)
-	return numbers, nil
+	return numbers, next + 1, nil
 }
+
+const damagedSuffix = ".damaged"
 
 func (l *Log) path(number uint64) string {
 	return filepath.Join(l.cfg.Dir, fmt.Sprintf("%016x.wal", number))
@@ -142,7 +157,7 @@ func (l *Log) Append(body []byte) error {
 	return <-r.done
 }
 
-// Ready tells whether the log takes records: nil, ErrFull or ErrClosed.
+// Ready tells whether the log has room for records: nil or ErrFull.
 func (l *Log) Ready() error {
 	if l.size.Load() >= l.cfg.MaxBytes {
 		return fmt.Errorf("%d bytes: %w", l.size.Load(), ErrFull)
@@ -176,6 +191,11 @@ func (l *Log) commit() {
 func (l *Log) write(batch []*request) error {
 	l.file.Lock()
 	defer l.file.Unlock()
+	if l.current.broken {
+		if err := l.rotate(); err != nil {
+			return fmt.Errorf("beginning a segment of the write-ahead log behind one that could not be written: %w", err)
+		}
+	}
 	before := l.current.size
 	err := l.current.append(batch)
 	l.sync.Add(1)
@@ -196,8 +216,8 @@ func (l *Log) write(batch []*request) error {
 func (l *Log) Rotate() (uint64, error) {
 	l.file.Lock()
 	defer l.file.Unlock()
-	if n := len(l.segments); l.current.empty() && n > 0 {
-		return l.segments[n-1].number, nil
+	if l.current.empty() {
+		return l.current.number - 1, nil
 	}
 	if err := l.rotate(); err != nil {
 		return 0, fmt.Errorf("beginning a segment of the write-ahead log: %w", err)
@@ -235,7 +255,7 @@ func (l *Log) Drop(number uint64) error {
 
 func (l *Log) remove(s old) error {
 	if s.damaged {
-		return os.Rename(l.path(s.number), l.path(s.number)+".damaged")
+		return os.Rename(l.path(s.number), l.path(s.number)+damagedSuffix)
 	}
 	return os.Remove(l.path(s.number))
 }
