@@ -64,7 +64,7 @@ type Store struct {
 	closed  atomic.Int32 // the newest day whose pages are written and known to be
 	closing atomic.Int32 // the newest day that is being closed: new writes go to its pages already
 	highest series.Day   // the newest day that was ever closed; days after Closed up to it were opened again
-	others  series.Day   // the newest day that all other writers have closed, as of Open
+	others  series.Day   // the newest day that all other writers had closed when this one was opened
 
 	unsealed unsealed
 }
@@ -167,9 +167,15 @@ func (s *Store) Bucket(id series.ID) int { return s.cfg.Buckets.Of(id) }
 // Closed is the newest closed day.
 func (s *Store) Closed() series.Day { return series.Day(s.closed.Load()) }
 
-// FirstOpen is the first day of which hours may be in rings and in no page: the one after the newest that this writer
-// and, as far as Open saw, all others have closed. A writer that is gone never closes its last days: they stay open.
-func (s *Store) FirstOpen() series.Day { return min(s.Closed(), s.others) + 1 }
+// FirstOpen is the first day of which hours may be in rings and in no page. Alone, it is the one after the newest that
+// this writer and all before it have closed: a writer that is gone never closes its last days. Where others may come
+// and go at any time it cannot be told, and rings must be read for all days.
+func (s *Store) FirstOpen() series.Day {
+	if !s.cfg.Alone {
+		return keys.FirstDay
+	}
+	return min(s.Closed(), s.others) + 1
+}
 
 // Tenant is the tenant whose series these are.
 func (s *Store) Tenant() string { return s.cfg.Tenant }

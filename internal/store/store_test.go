@@ -245,7 +245,9 @@ func TestOpenFindsItself(t *testing.T) {
 			t.Errorf("writer %s has closed up to day %d, want %d", name, got, today-4)
 		}
 	}
-	if got := open(t, svc, writer("new"), today); got.Closed() != today-1 || got.FirstOpen() != today-3 {
+	alone := keep
+	alone.Writer = "new"
+	if got := open(t, svc, alone, today); got.Closed() != today-1 || got.FirstOpen() != today-3 {
 		t.Errorf("a new writer has closed up to %d and the first open day is %d, want %d and %d", got.Closed(), got.FirstOpen(), today-1, today-3)
 	}
 }
