@@ -7,6 +7,7 @@ package rollup
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -26,7 +27,9 @@ type Config struct {
 	SealAfter  time.Duration // how long a page that got late hours is left alone before it is sealed
 	Tick       time.Duration // how often is looked for something to do
 
-	Now        func() time.Time
+	Now func() time.Time
+	// Compact gives back the room that overwritten values of a table take. nil where the service does that itself.
+	Compact    func(ctx context.Context, table string) error
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -150,8 +153,28 @@ func (r *Roller) wait(ctx context.Context, d time.Duration) bool {
 // sealBatch bounds how many pages are looked up at a time.
 const sealBatch = 1000
 
+// compactAfter is how many pages sealed in one go make it worth the while to rewrite their table: a backfill, not the
+// few pages that get a sample late.
+const compactAfter = 1000
+
 // Seal folds the late hours of all pages that were left alone for long enough.
 func (r *Roller) Seal(ctx context.Context) error {
+	sealed := map[string]int{} // how many in each table
+	if err := r.seal(ctx, sealed); err != nil {
+		return err
+	}
+	for table, n := range sealed {
+		if n < compactAfter || r.cfg.Compact == nil {
+			continue
+		}
+		if err := r.cfg.Compact(ctx, table); err != nil {
+			return fmt.Errorf("compacting table %q: %w", table, err)
+		}
+	}
+	return nil
+}
+
+func (r *Roller) seal(ctx context.Context, sealed map[string]int) error {
 	for {
 		pages := r.store.Unsealed(series.MillisOf(r.cfg.Now().Add(-r.cfg.SealAfter)), sealBatch)
 		for _, p := range pages {
@@ -159,6 +182,7 @@ func (r *Roller) Seal(ctx context.Context) error {
 				return err
 			}
 			r.seals.Inc()
+			sealed[r.store.PagesTable(p.Day)]++
 		}
 		if len(pages) < sealBatch {
 			return nil

@@ -81,5 +81,8 @@ func (s *Store) describe(ctx context.Context, name string, e table.Entity) (Desc
 	return d, nil
 }
 
+// PagesTable is the name of the table of the pages of a day.
+func (s *Store) PagesTable(day series.Day) string { return s.cfg.Tables.Pages(day) }
+
 // RingTable is the name of the table of the rings.
 func (s *Store) RingTable() string { return s.cfg.Tables.Ring() }

@@ -39,7 +39,10 @@ func (s *Store) Unsealed(before series.Millis, max int) (pages []Page) {
 	s.unsealed.mu.Lock()
 	defer s.unsealed.mu.Unlock()
 	for p, at := range s.unsealed.pages {
-		if at < before && p.Day <= s.Closed() && len(pages) < max {
+		if len(pages) == max {
+			break
+		}
+		if at < before && p.Day <= s.Closed() {
 			pages = append(pages, p)
 		}
 	}
