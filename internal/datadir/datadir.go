@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -45,14 +46,18 @@ func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_CREATE|os.O_RDWR, 0o666)
+	// Nothing is left behind in a folder that is not ours.
+	if err := Check(path); err != nil && !errors.Is(err, errNew) {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("opening the data directory: %w", err)
 	}
 	d := &Dir{path, lock}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		owner, _ := os.ReadFile(lock.Name())
-		return nil, errors.Join(fmt.Errorf("%s (process %s): %w", path, bytes.TrimSpace(owner), ErrLocked), lock.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w%s", path, ErrLocked, process(owner)), lock.Close())
 	}
 	if err := d.mark(); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -60,21 +65,55 @@ func Open(path string) (*Dir, error) {
 	return d, nil
 }
 
+// process names the process that has the folder, when it has written that down already.
+func process(owner []byte) string {
+	if owner = bytes.TrimSpace(owner); len(owner) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (process %s)", owner)
+}
+
+const (
+	lockFile   = "LOCK"
+	formatFile = "FORMAT"
+	unfinished = formatFile + ".new" // what claim died over
+)
+
+// errNew says that a folder is empty.
+var errNew = errors.New("there is no data in it yet")
+
+// Check says whether there is a data directory that this program can read.
+func Check(path string) error {
+	text, err := os.ReadFile(filepath.Join(path, formatFile))
+	if err == nil {
+		return checkFormat(path, string(text))
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("reading the format of the data directory: %w", err)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("reading the data directory: %w", err)
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{lockFile, unfinished, "lost+found"}, e.Name()) {
+			return fmt.Errorf("%s holds %q: %w", path, e.Name(), ErrForeign)
+		}
+	}
+	return fmt.Errorf("%s: %w", path, errNew)
+}
+
 // mark writes down who has the folder, and its format where it is new.
 func (d *Dir) mark() error {
-	name := filepath.Join(d.path, "FORMAT")
-	text, err := os.ReadFile(name)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		if err := d.claim(name); err != nil {
-			return err
-		}
-	case err != nil:
-		return fmt.Errorf("reading the format of the data directory: %w", err)
-	default:
-		if err := check(d.path, string(text)); err != nil {
-			return err
-		}
+	err := Check(d.path) // once more, now that nobody else can change it
+	if errors.Is(err, errNew) {
+		err = d.claim()
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.folders(); err != nil {
+		return fmt.Errorf("making the folders of the data directory: %w", err)
 	}
 	err = errors.Join(d.lock.Truncate(0), writeAt(d.lock, fmt.Sprintf("%d\n", os.Getpid())))
 	if err != nil && !errors.Is(err, syscall.ENOSPC) { // the id is only for people
@@ -83,55 +122,66 @@ func (d *Dir) mark() error {
 	return nil
 }
 
-// claim makes a new folder daybook's, unless there is something in it already.
-func (d *Dir) claim(name string) error {
-	entries, err := os.ReadDir(d.path)
+// claim makes a new folder daybook's. The format is whole on the disk or not there at all: with half of it a later
+// start would take the folder for somebody else's.
+func (d *Dir) claim() error {
+	name := filepath.Join(d.path, unfinished)
+	f, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("reading the data directory: %w", err)
+		return fmt.Errorf("marking the data directory: %w", err)
 	}
-	for _, e := range entries {
-		if e.Name() != "LOCK" && e.Name() != "lost+found" && e.Name() != filepath.Base(name)+unfinished {
-			return fmt.Errorf("%s holds %q: %w", d.path, e.Name(), ErrForeign)
-		}
+	_, err = fmt.Fprintf(f, "daybook data directory, format %d\n", Format)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(name, filepath.Join(d.path, formatFile))
 	}
-	if err := writeWhole(name, fmt.Appendf(nil, "daybook data directory, format %d\n", Format)); err != nil {
+	if err != nil {
 		return fmt.Errorf("marking the data directory: %w", err)
 	}
 	return nil
 }
 
-// unfinished ends the name of a file that is being written.
-const unfinished = ".new"
-
-// writeWhole writes a file that no crash, nor a full disk, leaves there in part.
-func writeWhole(name string, text []byte) error {
-	f, err := os.Create(name + unfinished)
+// folders makes what is in the folder, and makes the names durable: a file that is synced is lost all the same when
+// the folder that it is in has no name after a crash.
+func (d *Dir) folders() error {
+	err := errors.Join(os.MkdirAll(d.WAL(), 0o777), os.MkdirAll(d.Table(), 0o777))
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), name); err != nil {
+	if err := syncDir(d.path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
+	err = syncDir(filepath.Dir(filepath.Clean(d.path)))
+	if errors.Is(err, os.ErrPermission) { // then it is not this process that made the folder
+		return nil
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return err
 }
 
-func check(path, text string) error {
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func checkFormat(path, text string) error {
 	var format int
-	if _, err := fmt.Sscanf(strings.TrimSpace(text), "daybook data directory, format %d", &format); err != nil {
-		return fmt.Errorf("%s: its FORMAT file says %q: %w", path, text, ErrForeign)
+	if _, err := fmt.Sscanf(strings.TrimSpace(text), "daybook data directory, format %d", &format); err != nil || format < 1 {
+		return fmt.Errorf("%s: its FORMAT file says %q: %w", path, abbreviate(text), ErrForeign)
 	}
 	if format > Format {
 		return fmt.Errorf("%s has format %d, this program knows up to %d: %w", path, format, Format, ErrNewer)
 	}
 	return nil
+}
+
+func abbreviate(text string) string {
+	const most = 80
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
 }
 
 func writeAt(f *os.File, text string) error {
