@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"slices"
+	"time"
 
 	"daybook/internal/series"
 	"daybook/internal/slot"
@@ -80,10 +81,7 @@ func (r *Reader) pages(ctx context.Context, dst []series.Sample, id series.ID, p
 	entry := r.index.Get(id)
 	for day := p.firstPage; day <= p.lastPage; {
 		month := keys.MonthOf(day)
-		last := day
-		for last < p.lastPage && keys.MonthOf(last+1) == month {
-			last++
-		}
+		last := min(lastOf(month), p.lastPage)
 		if entry == nil || entry.Listed(month) {
 			before := len(dst)
 			if last-day+1 >= manyPages {
@@ -101,6 +99,11 @@ func (r *Reader) pages(ctx context.Context, dst []series.Sample, id series.ID, p
 		day = last + 1
 	}
 	return dst, nil
+}
+
+// lastOf is the last day of a month.
+func lastOf(m keys.Month) series.Day {
+	return series.MillisOf(time.Date(int(m/12), time.Month(m%12+2), 0, 0, 0, 0, 0, time.UTC)).Day()
 }
 
 // join merges dst[before:], which was just appended, into dst[base:before].
