@@ -1,9 +1,13 @@
 package crash
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -21,7 +25,9 @@ type hall struct {
 	d      *daybook
 }
 
+// newHall starts a daybook on a small disk. These tests mostly wait: they run beside each other.
 func newHall(t *testing.T, minFree string) *hall {
+	t.Parallel()
 	h := &hall{disk: newDisk(t), t: t, r: dice(t), ledger: newLedger()}
 	h.flags = []string{"--flush.interval=1s", "--wal.min-free-disk=" + minFree, "--table.cache=4MiB"}
 	h.tracks = h.ledger.add("crash_disk", 60, time.Now().Add(-40*time.Minute), time.Now().Add(4*time.Minute), 200*time.Millisecond)
@@ -105,7 +111,7 @@ func TestDiskFullReserve(t *testing.T) {
 // it happens. With room again it goes on by itself, and nothing acknowledged is lost.
 func TestDiskFull(t *testing.T) {
 	h := newHall(t, "0")
-	for range 6 {
+	for range 5 {
 		h.crowd(h.r.Int64N(2 * mebi))
 		a := h.d.awaitRefusal(t, h.tracks[:10])
 		if a.header.Get("Retry-After") == "" || !strings.Contains(a.text, "no space left") {
@@ -140,6 +146,7 @@ func (h *hall) fullInTable() {
 
 // TestDiskFullInTable goes on from a table that waits for room in the middle of a flush, in each way that there is.
 func TestDiskFullInTable(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		then func(h *hall)
@@ -158,11 +165,16 @@ func TestDiskFullInTable(t *testing.T) {
 		{"kill, start, room", func(h *hall) {
 			h.d.kill()
 			h.fill(0)
-			h.d = launch(h.t, h.data(), h.flags...)
-			h.startsFull()
+			what := h.startsFull()
+			h.t.Logf("the start on a full disk: %s", what)
+			h.clear()
+			if what == "ended" {
+				h.d = start(h.t, h.data(), h.flags...)
+			}
+			h.d.awaitReady()
 		}},
 		{"term, room, start", func(h *hall) {
-			h.t.Logf("SIGTERM with a full disk took %v", h.d.term().Round(time.Millisecond))
+			h.term("stopped while the disk was full")
 			h.clear()
 			h.d = start(h.t, h.data(), h.flags...)
 		}},
@@ -179,27 +191,95 @@ func TestDiskFullInTable(t *testing.T) {
 	}
 }
 
-// startsFull is a start on a full disk: it waits for room and answers 503, or ends with an error that says why.
-func (h *hall) startsFull() {
+// startsFull is a start on a full disk: it waits for room and answers 503, ends with an error that says why, or is ready
+// and refuses writes later. It says which.
+func (h *hall) startsFull() (what string) {
 	h.t.Helper()
-	select {
-	case <-h.d.exited:
-	case <-time.After(2 * time.Second):
+	h.d = launch(h.t, h.data(), h.flags...)
+	var told time.Time
+	await(h.t, startWithin, "the outcome of a start on a full disk", func() error {
+		select {
+		case <-h.d.exited:
+			if text := h.d.log.text(); h.d.err == nil || !strings.Contains(text, "no space left") {
+				h.t.Errorf("it ended with %v and did not say why: %s", h.d.err, text)
+			}
+			what = "ended"
+			return nil
+		default:
+		}
+		if !h.d.listens() {
+			return errors.New("it does not listen")
+		}
+		if status, _, err := h.d.get("/-/ready"); err == nil && status == 200 {
+			what = "ready"
+		} else if told.IsZero() && h.told("the disk is full") {
+			told = time.Now()
+			return errors.New("it may still end")
+		} else if !told.IsZero() && time.Since(told) > 300*time.Millisecond {
+			what = "waits"
+		} else {
+			return errors.New("neither ready, nor waiting, nor ended")
+		}
+		return nil
+	})
+	return what
+}
+
+// TestStartOnFullDisk starts daybook on a disk with no room, or some that does not suffice, and then with room: nothing
+// is lost, and each start that fails says why.
+func TestStartOnFullDisk(t *testing.T) {
+	h := newHall(t, "0")
+	h.write(20_000)
+	h.d.kill()
+	var outcomes []string
+	for _, leave := range []int64{0, 4 << 10, 12 << 10, 24 << 10, 48 << 10, 96 << 10, 300 << 10} {
+		h.fill(leave)
+		what := h.startsFull()
+		if what == "waits" {
+			if status, _, _ := h.d.get("/-/ready"); status != 503 {
+				t.Errorf("it waits, and /-/ready has status %d", status)
+			}
+			h.term("stopped while the disk was full")
+		}
+		outcomes = append(outcomes, fmt.Sprintf("%d bytes: %s", leave, what))
+		h.d.kill()
+		h.clear()
 	}
-	select {
-	case <-h.d.exited:
-		if text := h.d.log.text(); h.d.err == nil || !strings.Contains(text, "no space left") {
-			h.t.Errorf("it ended with %v and did not say why: %s", h.d.err, text)
+	t.Logf("with so much room: %v", outcomes)
+	h.d = start(t, h.data(), h.flags...)
+	h.d.verifyStart(t, h.ledger)
+	h.write(2_000)
+	h.restart()
+}
+
+// TestFirstStartOnFullDisk makes a data directory where there is no room, and then with room.
+func TestFirstStartOnFullDisk(t *testing.T) {
+	h := newHall(t, "0")
+	h.d.term()
+	for _, leave := range []int64{0, 4 << 10, 8 << 10, 16 << 10} {
+		if err := os.RemoveAll(h.data()); err != nil {
+			t.Fatal(err)
 		}
+		h.fill(leave)
+		what := h.startsFull()
+		h.d.kill()
 		h.clear()
-		h.d = start(h.t, h.data(), h.flags...)
-	default:
-		h.d.awaitListening()
-		h.t.Logf("it waits: %v", h.d.errors())
-		if !h.told("the disk is full") {
-			h.t.Error("it waits and does not say for what")
-		}
-		h.clear()
-		h.d.awaitReady()
+		h.d = start(t, h.data(), h.flags...)
+		t.Logf("with %d bytes of room: %s, and ready with more", leave, what)
+		h.write(500)
+		h.d.verify(t, h.ledger)
+		h.d.kill()
+		h.ledger.forget()
+	}
+}
+
+// term sends SIGTERM to a daybook that cannot flush: it must end all the same, and say what is up.
+func (h *hall) term(saying string) {
+	h.t.Helper()
+	if err := h.d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		h.t.Fatal(err)
+	}
+	if text := h.d.fails(stopWithin); !strings.Contains(text, saying) {
+		h.t.Errorf("it does not say %q when it ends: %s", saying, text)
 	}
 }

@@ -144,6 +144,15 @@ func valueAt(n int, t int64) float64 {
 	return special[h.IntN(len(special))]
 }
 
+// forget empties the ledger, for a store that was removed.
+func (l *ledger) forget() {
+	for _, k := range l.tracks {
+		k.mu.Lock()
+		k.sent = nil
+		k.mu.Unlock()
+	}
+}
+
 // counts says how many samples were sent, and how many must be there.
 func (l *ledger) counts() (all, must int) {
 	for _, k := range l.tracks {

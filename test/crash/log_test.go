@@ -54,32 +54,34 @@ type shelf struct {
 // newShelf makes a data directory. Each write has series of its own, so that each record has a ledger.
 func newShelf(t *testing.T, writes int) *shelf {
 	t.Helper()
-	s := &shelf{dir: t.TempDir()}
-	d := start(t, s.dir, quietFlags...)
-	base := time.Now().Add(-time.Hour)
-	names := newLedger()
-	await(t, startWithin, "the first flush, which begins a segment", func() error {
-		if newest(segments(s.dir)) >= "0000000000000002" {
-			return nil
+	for range 10 {
+		s := &shelf{dir: t.TempDir()}
+		d := start(t, s.dir, quietFlags...)
+		base := time.Now().Add(-time.Hour)
+		names := newLedger()
+		for range writes {
+			tracks := names.add("crash_log", 4, base, time.Now(), time.Second)
+			d.send(t, tracks, base, base.Add(15*time.Second), base.Add(30*time.Second))
+			s.ledgers = append(s.ledgers, newLedger().having(tracks))
 		}
-		return d.running()
-	})
-	for range writes {
-		tracks := names.add("crash_log", 4, base, time.Now(), time.Second)
-		d.send(t, tracks, base, base.Add(15*time.Second), base.Add(30*time.Second))
-		l := newLedger()
-		for _, k := range tracks {
-			l.tracks, l.byKey[k.key] = append(l.tracks, k), k
+		d.kill()
+		s.segment = newest(segments(s.dir))
+		s.records = records(t, filepath.Join(s.dir, "wal", s.segment))
+		if len(s.records) == writes {
+			return s
 		}
-		s.ledgers = append(s.ledgers, l)
+		// The first flush began in between, with a new segment.
 	}
-	d.kill()
-	s.segment = newest(segments(s.dir))
-	s.records = records(t, filepath.Join(s.dir, "wal", s.segment))
-	if len(s.records) != writes {
-		t.Fatalf("%d writes gave %d records in %s", writes, len(s.records), s.segment)
+	t.Fatalf("no segment has all %d writes", writes)
+	return nil
+}
+
+// having adds series of another ledger.
+func (l *ledger) having(tracks []*track) *ledger {
+	for _, k := range tracks {
+		l.tracks, l.byKey[k.key] = append(l.tracks, k), k
 	}
-	return s
+	return l
 }
 
 // copied gives a copy of the directory whose newest segment was changed.
@@ -104,11 +106,8 @@ func (s *shelf) copied(t *testing.T, change func(segment []byte) []byte) string 
 func (s *shelf) expect(want func(n int) bool) *ledger {
 	all := newLedger()
 	for n, l := range s.ledgers {
-		if !want(n) {
-			continue
-		}
-		for _, k := range l.tracks {
-			all.tracks, all.byKey[k.key] = append(all.tracks, k), k
+		if want(n) {
+			all.having(l.tracks)
 		}
 	}
 	return all
@@ -160,6 +159,12 @@ func TestFlippedByte(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("bit %#02x at %d flipped; the records are at %v", bit, at, s.records)
 		}
+	}
+	for _, at := range []int64{r.Int64N(segmentHeader), 0, segmentHeader / 2} { // the header stands there twice
+		dir := s.copied(t, func(segment []byte) []byte { segment[at] ^= 1 << r.IntN(8); return segment })
+		d := start(t, dir, quietFlags...)
+		d.verify(t, s.expect(func(int) bool { return true }))
+		d.kill()
 	}
 	s.settleDamage(t)
 }

@@ -3,6 +3,7 @@ package crash
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -97,32 +98,32 @@ func start(t *testing.T, dir string, flags ...string) *daybook {
 	return d
 }
 
-// awaitListening waits until the process has an address.
-func (d *daybook) awaitListening() {
-	d.t.Helper()
-	await(d.t, startWithin, "listening", func() error {
-		for _, line := range d.log.lines() {
-			if line.Msg == "daybook is listening" {
-				d.url = "http://" + line.Address
-				return nil
-			}
+// listens says whether the process has an address already.
+func (d *daybook) listens() bool {
+	for _, line := range d.log.lines() {
+		if line.Msg == "daybook is listening" {
+			d.url = "http://" + line.Address
+			return true
 		}
-		return d.running()
-	})
+	}
+	return false
 }
 
 // awaitReady waits for /-/ready.
 func (d *daybook) awaitReady() {
 	d.t.Helper()
-	d.awaitListening()
 	await(d.t, startWithin, "/-/ready", func() error {
-		status, body, err := d.get("/-/ready")
-		if err == nil && status == http.StatusOK {
-			return nil
+		if !d.listens() {
+			return d.running()
 		}
-		return fmt.Errorf("status %d, %s, %v", status, body, err)
+		if status, body, err := d.get("/-/ready"); err != nil || status != http.StatusOK {
+			return fmt.Errorf("status %d, %s, %v, %w", status, body, err, d.running())
+		}
+		return nil
 	})
 }
+
+// running fails the test when the process has ended. Its error is for await: what is waited for is not there yet.
 
 func (d *daybook) running() error {
 	d.t.Helper()
@@ -131,12 +132,11 @@ func (d *daybook) running() error {
 		d.t.Fatalf("daybook ended by itself: %v", d.err)
 	default:
 	}
-	return fmt.Errorf("not yet")
+	return errors.New("not yet")
 }
 
 // get asks for a page outside the API.
 func (d *daybook) get(path string) (status int, body string, err error) {
-	_ = d.running()
 	resp, err := reading.Get(d.url + path)
 	if err != nil {
 		return 0, "", err

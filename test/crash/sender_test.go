@@ -107,7 +107,7 @@ func (w *write) post(client *http.Client, url string) answer {
 	if resp.StatusCode/100 == 2 {
 		w.acknowledge()
 	}
-	return answer{resp.StatusCode, string(text), resp.Header}
+	return answer{status: resp.StatusCode, text: string(text), header: resp.Header}
 }
 
 // connection is a client with one connection of its own.
@@ -124,8 +124,9 @@ type fleet struct {
 	busy     atomic.Int64 // answered with 503
 	refused  chan answer  // whatever must not be
 
-	mu     sync.Mutex
-	recent []*write // for others to send again
+	mu         sync.Mutex
+	recent     []*write // for others to send again
+	unanswered []*write // the connection ended without an answer
 }
 
 // load says what a fleet sends.
@@ -177,8 +178,13 @@ func (f *fleet) send(ctx context.Context, url string, r *rand.Rand, own []*track
 		case a.status == http.StatusServiceUnavailable && l.patient:
 			f.busy.Add(1)
 			nap(ctx, 20*time.Millisecond)
-		case a.status == 0 || a.status == http.StatusServiceUnavailable:
+		case a.status == 0:
+			f.mu.Lock()
+			f.unanswered = append(f.unanswered, w)
+			f.mu.Unlock()
 			return // killed, or stopping
+		case a.status == http.StatusServiceUnavailable:
+			return // stopping
 		default:
 			f.refused <- a
 			return
