@@ -246,7 +246,7 @@ func TestSlowClient(t *testing.T) {
 
 // A body that came in time leaves no deadline behind that could end the handling of it.
 func TestPatienceEndsWithTheBody(t *testing.T) {
-	r := start(t, options{patience: 100 * time.Millisecond})
+	r := start(t, options{patience: 30 * time.Millisecond})
 	r.fill()
 	ended := make(chan error, 1)
 	r.server.echo.POST("/waits", r.server.with(func(c *call) error {

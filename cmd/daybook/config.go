@@ -1,18 +1,22 @@
 package main
 
 import (
-	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"maps"
+	"math"
+	"net"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/prometheus/common/model"
 	"github.com/spf13/pflag"
 
@@ -114,8 +118,8 @@ func (s *size) UnmarshalText(text []byte) error {
 		if !ok {
 			continue
 		}
-		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 40)
-		if err != nil || n < 0 {
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n < 0 || n > math.MaxInt64/int64(u.bytes) {
 			break
 		}
 		*s = size(n) * u.bytes
@@ -124,14 +128,14 @@ func (s *size) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is not a size: bytes, or a number with KiB, MiB or GiB", text)
 }
 
-// MarshalText writes the size in the largest unit that it is a multiple of.
-func (s size) MarshalText() ([]byte, error) {
+// String writes the size in the largest unit that it is a multiple of.
+func (s size) String() string {
 	for _, u := range units {
-		if s%u.bytes == 0 && (s > 0 || u.bytes == 1) {
-			return fmt.Appendf(nil, "%d%s", s/u.bytes, u.suffix), nil
+		if s%u.bytes == 0 && s > 0 {
+			return fmt.Sprintf("%d%s", int64(s/u.bytes), u.suffix)
 		}
 	}
-	return nil, fmt.Errorf("%d is not a size", s)
+	return strconv.FormatInt(int64(s), 10)
 }
 
 // duration is a length of time, with the units of Prometheus.
@@ -147,55 +151,76 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes what UnmarshalText reads.
-func (d duration) MarshalText() ([]byte, error) { return []byte(model.Duration(d).String()), nil }
+// String writes what UnmarshalText reads.
+func (d duration) String() string { return model.Duration(d).String() }
 
-// check says what is wrong with single settings and with how they go together.
+// check says what is wrong with single settings and with how they go together, always in the same order.
 func (c *config) check() error {
-	var wrong []error
-	refuse := func(bad bool, key, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, &keyError{key, fmt.Errorf(format, args...)})
-		}
-	}
-	refuse(c.Listen == "", "listen", "it is empty; say where to listen, such as 127.0.0.1:9201")
-	refuse(c.DataDir == "", "data_dir", "it is empty; say where to keep the data, such as ./data")
-	refuse(c.Log.Format != "text" && c.Log.Format != "json", "log.format", "%q is neither text nor json", c.Log.Format)
+	var w wrong
+	_, _, err := net.SplitHostPort(c.Listen)
+	w.refuse(err != nil, "listen", "%q is not an address with a port; say where to listen, such as 127.0.0.1:9201", c.Listen)
+	w.refuse(c.DataDir == "", "data_dir", "it is empty; say where to keep the data, such as ./data")
+	w.refuse(c.Log.Format != "text" && c.Log.Format != "json", "log.format", "%q is neither text nor json", c.Log.Format)
 	prefixOK := regexp.MustCompile(`^[a-z][a-z0-9]*$`).MatchString(c.Table.Prefix) && table.CheckTable(c.Table.Prefix+"raw202601") == nil
-	refuse(!prefixOK, "table.prefix", "%q is not made of small letters and digits, a letter first, 50 at most", c.Table.Prefix)
-	for key, err := range map[string]error{
-		"table.buckets": keys.Buckets(c.Table.Buckets).Check(),
-		"table.writer":  keys.CheckWriter(c.Table.Writer),
-	} {
-		refuse(err != nil, key, "%w", err)
-	}
+	w.refuse(!prefixOK, "table.prefix", "%q is not made of small letters and digits, a letter first, 50 at most", c.Table.Prefix)
+	err = keys.Buckets(c.Table.Buckets).Check()
+	w.refuse(err != nil, "table.buckets", "%w", err)
+	err = keys.CheckWriter(c.Table.Writer)
+	w.refuse(err != nil, "table.writer", "%w", err)
+	c.checkNumbers(&w)
+	c.checkTimes(&w)
+	return errors.Join(w...)
+}
+
+func (c *config) checkNumbers(w *wrong) {
 	for _, p := range []struct {
 		key   string
 		value int64
 		least int64
 	}{
+		{"table.cache", int64(c.Table.Cache), 0},
 		{"ingest.max_body", int64(c.Ingest.MaxBody), 1 << 10},
 		{"ingest.max_decoded", int64(c.Ingest.MaxDecoded), 1 << 10},
 		{"ingest.max_in_flight", int64(c.Ingest.MaxInFlight), 1 << 10},
 		{"ingest.max_samples_per_hour", int64(c.Ingest.MaxSamplesPerHour), 1},
 		{"wal.max_size", int64(c.WAL.MaxSize), 1 << 20},
+		{"wal.min_free_disk", int64(c.WAL.MinFreeDisk), 0},
 		{"flush.wal_size", int64(c.Flush.WALSize), 1 << 10},
 		{"query.max_samples", int64(c.Query.MaxSamples), 1},
 		{"query.max_concurrent", int64(c.Query.MaxConcurrent), 1},
 		{"query.max_chart_series", int64(c.Query.MaxChartSeries), 1},
 	} {
-		refuse(p.value < p.least, p.key, "%d is too small, at least %d is needed", p.value, p.least)
+		w.refuse(p.value < p.least, p.key, "%d is too small, at least %d is needed", p.value, p.least)
 	}
-	refuse(c.Ingest.MaxSamplesPerHour > 100_000, "ingest.max_samples_per_hour", "%d is too much, 100000 is the most that one transaction of the table can take", c.Ingest.MaxSamplesPerHour)
-	refuse(c.Flush.WALSize >= c.WAL.MaxSize, "flush.wal_size", "it must be below wal.max_size")
-	for key, d := range map[string]duration{
-		"flush.interval": c.Flush.Interval, "query.timeout": c.Query.Timeout, "query.lookback": c.Query.Lookback,
+	w.refuse(c.Ingest.MaxBody > maxRequest, "ingest.max_body", "%v is too much, at most %v", c.Ingest.MaxBody, maxRequest)
+	w.refuse(c.Ingest.MaxDecoded > maxRequest, "ingest.max_decoded", "%v is too much, at most %v", c.Ingest.MaxDecoded, maxRequest)
+	w.refuse(c.Ingest.MaxSamplesPerHour > 100_000, "ingest.max_samples_per_hour", "%d is too much, 100000 is the most that one transaction of the table can take", c.Ingest.MaxSamplesPerHour)
+	w.refuse(c.Flush.WALSize >= c.WAL.MaxSize, "flush.wal_size", "%v is not below wal.max_size, which is %v", c.Flush.WALSize, c.WAL.MaxSize)
+}
+
+// maxRequest is what fits into a record of the write-ahead log (256 MiB), even where it must be compressed anew.
+const maxRequest = 200 * mebi
+
+func (c *config) checkTimes(w *wrong) {
+	for _, p := range []struct {
+		key   string
+		value duration
+	}{
+		{"flush.interval", c.Flush.Interval}, {"query.timeout", c.Query.Timeout}, {"query.lookback", c.Query.Lookback},
 	} {
-		refuse(time.Duration(d) < time.Second, key, "at least 1s is needed")
+		w.refuse(time.Duration(p.value) < time.Second, p.key, "%v is too short, at least 1s is needed", p.value)
 	}
-	refuse(time.Duration(c.Rollup.CloseAfter) > 90*time.Minute, "rollup.close_after", "at most 1h30m: two hours after midnight the ring needs the room")
-	refuse(time.Duration(c.Rollup.CloseAfter+c.Rollup.CloseOver) > 105*time.Minute, "rollup.close_over", "close_after and close_over together at most 1h45m: two hours after midnight the ring needs the room")
-	return errors.Join(wrong...)
+	w.refuse(time.Duration(c.Rollup.CloseAfter) > 90*time.Minute, "rollup.close_after", "at most 1h30m: two hours after midnight the ring needs the room")
+	w.refuse(time.Duration(c.Rollup.CloseAfter+c.Rollup.CloseOver) > 105*time.Minute, "rollup.close_over", "close_after and close_over together at most 1h45m: two hours after midnight the ring needs the room")
+}
+
+// wrong collects what is wrong.
+type wrong []error
+
+func (w *wrong) refuse(bad bool, key, format string, args ...any) {
+	if bad {
+		*w = append(*w, &keyError{key, fmt.Errorf(format, args...)})
+	}
 }
 
 // keyError is a wrong setting.
@@ -230,9 +255,11 @@ func settings(c *config) (all []setting) {
 	return all
 }
 
+const envPrefix = "DAYBOOK_"
+
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
 func (s setting) env() string {
-	return "DAYBOOK_" + strings.ToUpper(strings.ReplaceAll(s.key, ".", "_"))
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.key, ".", "_"))
 }
 
 // set parses a value from a flag or the environment.
@@ -248,19 +275,57 @@ func (s setting) set(text string) error {
 		}
 		*v = n
 		return nil
-	case interface{ UnmarshalText([]byte) error }:
+	case encoding.TextUnmarshaler:
 		return v.UnmarshalText([]byte(text))
 	}
 	return fmt.Errorf("settings of type %v cannot be set", s.value.Type())
 }
 
-func (s setting) String() string {
-	if v, ok := s.value.Interface().(interface{ MarshalText() ([]byte, error) }); ok {
-		if text, err := v.MarshalText(); err == nil {
-			return string(text)
+// setValue sets a value from the file, where numbers are no texts: 300 is no length of time, and "300" no number.
+func (s setting) setValue(value any) error {
+	kind := s.value.Addr().Interface()
+	_, wantsNumber := kind.(*int)
+	_, takesNumber := kind.(*size)
+	switch v := value.(type) {
+	case string:
+		if !wantsNumber {
+			return s.set(v)
+		}
+		return fmt.Errorf("%q is not a whole number", v)
+	case int64:
+		if wantsNumber || takesNumber {
+			return s.set(strconv.FormatInt(v, 10))
 		}
 	}
+	if wantsNumber {
+		return fmt.Errorf("%v is not a whole number", value)
+	}
+	return fmt.Errorf("%v is not a text in quotes, such as %q", value, s.String())
+}
+
+func (s setting) String() string {
+	if level, ok := s.value.Interface().(slog.Level); ok {
+		return strings.ToLower(level.String())
+	}
 	return fmt.Sprint(s.value.Interface())
+}
+
+// line is the setting as a line of the settings' file.
+func (s setting) line() string {
+	if s.value.Type() == reflect.TypeFor[int]() {
+		return s.key + " = " + s.String()
+	}
+	return s.key + " = " + strconv.Quote(s.String())
+}
+
+func keysOf(all []setting) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range all {
+			if !yield(s.key) {
+				return
+			}
+		}
+	}
 }
 
 // configFlags adds a flag for each setting, and --config.
@@ -272,8 +337,9 @@ func configFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// loadConfig puts the settings together: defaults, then the file, then the environment, then flags.
-func loadConfig(flags *pflag.FlagSet, environ func(string) (string, bool)) (config, error) {
+// loadConfig puts the settings together: defaults, then the file, then the environment ("NAME=value"), then flags. It
+// says all that is wrong.
+func loadConfig(flags *pflag.FlagSet, environ []string) (config, error) {
 	c := defaults()
 	path, err := flags.GetString("config")
 	if err != nil {
@@ -284,103 +350,50 @@ func loadConfig(flags *pflag.FlagSet, environ func(string) (string, bool)) (conf
 		if text, err = os.ReadFile(path); err != nil {
 			return c, fmt.Errorf("reading the settings: %w", err)
 		}
-		if err := decode(path, text, &c); err != nil {
-			return c, err
-		}
 	}
+	all := settings(&c)
+	wrong := fromFile(all, path, text)
 	origin := map[string]string{}
-	for _, s := range settings(&c) {
-		if value, ok := environ(s.env()); ok {
+	wrong = append(wrong, fromEnvironment(all, environ, origin)...)
+	wrong = append(wrong, fromFlags(all, flags, origin)...)
+	return c, errors.Join(append(wrong, locate(c.check(), path, text, origin)...)...)
+}
+
+func fromEnvironment(all []setting, environ []string, origin map[string]string) (wrong []error) {
+	byName := map[string]setting{}
+	for _, s := range all {
+		byName[s.env()] = s
+	}
+	for _, pair := range slices.Sorted(slices.Values(environ)) {
+		name, value, _ := strings.Cut(pair, "=")
+		s, known := byName[name]
+		switch {
+		case known:
+			origin[s.key] = "the environment variable " + name
 			if err := s.set(value); err != nil {
-				return c, fmt.Errorf("the environment variable %s: %w", s.env(), err)
+				wrong = append(wrong, fmt.Errorf("%s: %s: %w", origin[s.key], s.key, err))
 			}
-			origin[s.key] = "the environment variable " + s.env()
-		}
-		if f := flags.Lookup(s.flag()); f != nil && f.Changed {
-			if err := s.set(f.Value.String()); err != nil {
-				return c, fmt.Errorf("the flag --%s: %w", s.flag(), err)
-			}
-			origin[s.key] = "the flag --" + s.flag()
+		case strings.HasPrefix(name, envPrefix) && !othersVariable.MatchString(name):
+			wrong = append(wrong, fmt.Errorf("the environment variable %s: there is no such setting%s", name, didYouMean(name, maps.Keys(byName))))
 		}
 	}
-	return c, locate(c.check(), path, text, origin)
+	return wrong
 }
 
-// decode reads the file strictly. Errors name file, line and key.
-func decode(path string, text []byte, c *config) error {
-	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(c)
-	var unknown *toml.StrictMissingError
-	var wrong *toml.DecodeError
-	switch {
-	case errors.As(err, &unknown):
-		var all []error
-		for _, e := range unknown.Errors {
-			row, column := e.Position()
-			all = append(all, fmt.Errorf("%s:%d:%d: there is no setting %q", path, row, column, strings.Join(e.Key(), ".")))
-		}
-		return errors.Join(all...)
-	case errors.As(err, &wrong):
-		row, column := wrong.Position()
-		key := strings.Join(wrong.Key(), ".")
-		if key == "" {
-			key = keyAt(text, row)
-		}
-		return fmt.Errorf("%s:%d:%d: %s: %s", path, row, column, key, strings.TrimPrefix(wrong.Error(), "toml: "))
-	case err != nil:
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
-}
+// othersVariable matches variables that begin like ours and are not: those of daybook's own tests, which start it, and
+// those that Kubernetes gives to every container beside a service whose name begins with daybook.
+var othersVariable = regexp.MustCompile(`^DAYBOOK_((BIN|SHARED|BROWSER|E2E_.*|CRASH_.*)$|(.*_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$)`)
 
-var (
-	tableLine = regexp.MustCompile(`^\s*\[\s*([a-z_]+)\s*\]`)
-	keyLine   = regexp.MustCompile(`^\s*([a-z_]+)\s*=`)
-)
-
-// eachKey calls f with the line number and the full key of every line that sets one.
-func eachKey(text []byte, f func(line int, key string)) {
-	prefix := ""
-	for i, line := range strings.Split(string(text), "\n") {
-		if m := tableLine.FindStringSubmatch(line); m != nil {
-			prefix = m[1] + "."
-		} else if m := keyLine.FindStringSubmatch(line); m != nil {
-			f(i+1, prefix+m[1])
-		}
-	}
-}
-
-func keyAt(text []byte, row int) (key string) {
-	eachKey(text, func(line int, k string) {
-		if line == row {
-			key = k
-		}
-	})
-	return key
-}
-
-// locate says for each wrong setting where it was set.
-func locate(err error, path string, text []byte, origin map[string]string) error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return err
-	}
-	var all []error
-	for _, one := range joined.Unwrap() {
-		var k *keyError
-		if !errors.As(one, &k) {
-			all = append(all, one)
+func fromFlags(all []setting, flags *pflag.FlagSet, origin map[string]string) (wrong []error) {
+	for _, s := range all {
+		f := flags.Lookup(s.flag())
+		if f == nil || !f.Changed {
 			continue
 		}
-		where := origin[k.key]
-		if where == "" {
-			where = "the defaults"
-			eachKey(text, func(line int, key string) {
-				if key == k.key {
-					where = fmt.Sprintf("%s:%d", path, line)
-				}
-			})
+		origin[s.key] = "the flag --" + s.flag()
+		if err := s.set(f.Value.String()); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", origin[s.key], err))
 		}
-		all = append(all, fmt.Errorf("%s: %w", where, one))
 	}
-	return errors.Join(all...)
+	return wrong
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,12 +20,12 @@ import (
 // inspect prints what is stored of some series. A running daybook, which has the data directory to itself, is asked
 // over HTTP; otherwise the directory is read.
 func inspect(cmd *cobra.Command, selector string) error {
-	c, err := loadConfig(cmd.Flags(), os.LookupEnv)
+	c, err := loadConfig(cmd.Flags(), os.Environ())
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.DataDir); err != nil {
-		return fmt.Errorf("there is no data directory to inspect: %w", err)
+	if err := datadir.Check(c.DataDir); err != nil {
+		return fmt.Errorf("there is nothing to inspect: %w", err)
 	}
 	dir, err := datadir.Open(c.DataDir)
 	if errors.Is(err, datadir.ErrLocked) {
@@ -49,8 +50,9 @@ func inspectRunning(cmd *cobra.Command, address, selector string) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4096))
-		return fmt.Errorf("the running daybook at %s says %s: %s", address, answer.Status, text)
+		var failure struct{ Error string }
+		_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<16)).Decode(&failure) // the status says enough
+		return fmt.Errorf("the running daybook at %s says %s: %s", address, answer.Status, failure.Error)
 	}
 	_, err = io.Copy(cmd.OutOrStdout(), answer.Body)
 	return err

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		Use:           "daybook",
 		Short:         "A long-term metrics store for Prometheus",
 		Long:          "daybook takes Prometheus remote_write, keeps years of samples in tables, and answers PromQL.\nWithout a command it serves.",
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       versionText(),
@@ -44,6 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return serveCommand(cmd) }
 	configFlags(root.PersistentFlags())
@@ -53,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			RunE: func(cmd *cobra.Command, _ []string) error { return serveCommand(cmd) },
 		},
 		&cobra.Command{
-			Use: "check-config", Short: "Check the settings and print all of them", Args: cobra.NoArgs,
+			Use: "check-config", Short: "Check the settings and print all of them, as a settings' file", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return checkConfig(cmd) },
 		},
 		&cobra.Command{
@@ -85,12 +86,12 @@ func versionText() string {
 }
 
 func checkConfig(cmd *cobra.Command) error {
-	c, err := loadConfig(cmd.Flags(), os.LookupEnv)
+	c, err := loadConfig(cmd.Flags(), os.Environ())
 	if err != nil {
 		return err
 	}
 	for _, s := range settings(&c) {
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s = %v\n", s.key, s); err != nil {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), s.line()); err != nil {
 			return err
 		}
 	}

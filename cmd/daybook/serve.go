@@ -31,7 +31,7 @@ import (
 )
 
 func serveCommand(cmd *cobra.Command) error {
-	c, err := loadConfig(cmd.Flags(), os.LookupEnv)
+	c, err := loadConfig(cmd.Flags(), os.Environ())
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func work(ctx context.Context, c config, server *web.Server, registry *prometheu
 		return err
 	}
 	log.Info("the catalogue is read", "series", x.Len(), "took", time.Since(start).Round(time.Millisecond))
-	roller := rollup.New(rollupConfigOf(c, registry, log), s)
+	roller := rollup.New(rollupConfigOf(c, tables, registry, log), s)
 	ingester, err := ingest.Open(ingestConfigOf(c, dir, roller, registry, log), s, x)
 	if err != nil {
 		return err
@@ -163,11 +163,11 @@ func ingestConfigOf(c config, dir *datadir.Dir, roller *rollup.Roller, reg prome
 	}
 }
 
-func rollupConfigOf(c config, reg prometheus.Registerer, log *slog.Logger) rollup.Config {
+func rollupConfigOf(c config, tables *embedded.Table, reg prometheus.Registerer, log *slog.Logger) rollup.Config {
 	return rollup.Config{
 		CloseAfter: time.Duration(c.Rollup.CloseAfter), CloseOver: time.Duration(c.Rollup.CloseOver),
 		SealAfter: time.Duration(c.Rollup.SealAfter), Tick: 10 * time.Second,
-		Now: time.Now, Logger: log, Registerer: reg,
+		Now: time.Now, Compact: tables.Compact, Logger: log, Registerer: reg,
 	}
 }
 

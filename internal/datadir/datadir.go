@@ -201,7 +201,7 @@ func (d *Dir) Free() (int64, error) {
 	if err := syscall.Statfs(d.path, &s); err != nil {
 		return 0, fmt.Errorf("asking for the room on the disk: %w", err)
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // other systems have other types here
 }
 
 // CheckFree gives ErrNoRoom when less than least bytes are left.
