@@ -51,6 +51,8 @@ func (r *Reader) Chart(ctx context.Context, found []*index.Series, span string, 
 	c.Left = max(0, len(found)-limit)
 	found = found[:len(found)-c.Left]
 	c.Series = make([]Line, len(found))
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReads)
 	for i, entry := range found {

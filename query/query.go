@@ -56,7 +56,8 @@ func New(cfg Config, s *store.Store, x *index.Index, head Head) *Reader {
 	return &Reader{
 		cfg: cfg, store: s, index: x, head: head, parser: p, slots: make(chan struct{}, cfg.MaxConcurrent),
 		engine: promql.NewEngine(promql.EngineOpts{
-			Logger: cfg.Logger, Reg: cfg.Registerer, MaxSamples: cfg.MaxSamples, Timeout: cfg.Timeout,
+			Logger: cfg.Logger, Reg: cfg.Registerer, MaxSamples: cfg.MaxSamples,
+			Timeout:       2 * cfg.Timeout, // run's is over before
 			LookbackDelta: cfg.Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: p,
 			NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
 		}),
@@ -85,12 +86,20 @@ func (r *Reader) run(ctx context.Context, q promql.Query, err error) (promql.Que
 	select {
 	case r.slots <- struct{}{}:
 		defer func() { <-r.slots }()
-		return q, q.Exec(ctx), nil
-	case <-ctx.Done():
-		err := error(promql.ErrQueryTimeout("waiting for one of the concurrent queries to end (query.max_concurrent)"))
-		if errors.Is(ctx.Err(), context.Canceled) {
-			err = promql.ErrQueryCanceled("while waiting for other queries")
+		result := q.Exec(ctx)
+		if ctx.Err() != nil && errors.Is(result.Err, ctx.Err()) { // the engine takes it for a failure of the storage
+			result.Err = ended(ctx, "reading")
 		}
-		return q, &promql.Result{Err: err}, nil
+		return q, result, nil
+	case <-ctx.Done():
+		return q, &promql.Result{Err: ended(ctx, "waiting for one of the concurrent queries to end (query.max_concurrent)")}, nil
 	}
+}
+
+// ended says in the engine's words why a query could not go on with what it was doing.
+func ended(ctx context.Context, doing string) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return promql.ErrQueryCanceled(doing)
+	}
+	return promql.ErrQueryTimeout(doing)
 }
