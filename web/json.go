@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,12 +38,10 @@ func (c *call) succeed(data func(*jsonStream), warnings, infos []string) error {
 
 // send answers with JSON.
 func (s *Server) send(c echo.Context, status int, write func(*jsonStream)) error {
-	// Where the connection has no deadlines, as in tests, it has no slow clients either.
-	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(s.patience))
 	c.Response().Header().Set("Content-Type", "application/json")
 	c.Response().WriteHeader(status)
 	out := streams.Get().(*jsonStream)
-	out.Reset(c.Response())
+	out.Reset(&patientWriter{c.Response(), http.NewResponseController(c.Response()), s.patience})
 	out.Error = nil
 	write(out)
 	err := out.Flush()
@@ -54,6 +53,19 @@ func (s *Server) send(c echo.Context, status int, write func(*jsonStream)) error
 		return fmt.Errorf("writing the answer: %w", err)
 	}
 	return nil
+}
+
+// patientWriter gives the client a while for each piece of the answer, so that one which stops reading is let go, and one
+// which is only slow is not.
+type patientWriter struct {
+	out        io.Writer
+	connection *http.ResponseController
+	patience   time.Duration
+}
+
+func (w *patientWriter) Write(b []byte) (int, error) {
+	_ = w.connection.SetWriteDeadline(time.Now().Add(w.patience)) // where there are no deadlines, nobody is slow
+	return w.out.Write(b)
 }
 
 func (s *jsonStream) success(data func(*jsonStream), warnings, infos []string) {

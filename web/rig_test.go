@@ -142,7 +142,7 @@ func (r *rig) open(o options, logger *slog.Logger, now func() time.Time) *Backen
 		o.maxSeries = 20
 	}
 	return &Backend{Ingester: ingester, Reader: query.New(query.Config{
-		MaxSamples: 1_000_000, Timeout: time.Minute, Lookback: 5 * time.Minute, MaxConcurrent: 4, MaxChart: o.maxSeries,
+		MaxSamples: 50_000, Timeout: time.Minute, Lookback: 5 * time.Minute, MaxConcurrent: 4, MaxChart: o.maxSeries,
 		Now: now, Logger: logger, Registerer: r.registry,
 	}, s, x, ingester.Head())}
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,33 @@ func TestSlowClient(t *testing.T) {
 				t.Errorf("answered with %s", response.Status)
 			}
 		})
+	}
+}
+
+// A client that does not read its answer is let go, and what it asked for with it.
+func TestClientThatDoesNotRead(t *testing.T) {
+	r := start(t, options{patience: 20 * time.Millisecond})
+	ended := make(chan error, 1)
+	r.server.echo.GET("/large", r.server.with(func(c *call) error {
+		piece := strings.Repeat("a", 1<<20)
+		all := make([]string, 100) // more than the buffers of any connection
+		for i := range all {
+			all[i] = piece
+		}
+		err := c.succeed(func(s *jsonStream) { s.strings(all) }, nil, nil)
+		ended <- err
+		return err
+	}))
+	connection, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("answering ended with %v", err)
 	}
 }
 
