@@ -117,7 +117,7 @@ func (d *daybook) awaitReady() {
 			return d.running()
 		}
 		if status, body, err := d.get("/-/ready"); err != nil || status != http.StatusOK {
-			return fmt.Errorf("status %d, %s, %v, %w", status, body, err, d.running())
+			return errors.Join(err, fmt.Errorf("status %d, %s", status, body), d.running())
 		}
 		return nil
 	})

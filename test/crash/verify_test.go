@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -78,7 +79,7 @@ func parseMatrix(body []byte) (map[string][]point, error) {
 			}
 		}})
 	}})
-	if it.Error != nil && it.Error != io.EOF {
+	if it.Error != nil && !errors.Is(it.Error, io.EOF) {
 		return nil, it.Error
 	}
 	return found, nil
