@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestEverywhere(t *testing.T) {
 	w.closeDays(series.MillisOf(midnight).Day() - 1) // now in ring and page
 	more := steps(midnight.Add(-3*time.Hour), w.now, time.Minute, func(s float64) float64 { return s + 17*3600 })
 	w.head.samples[entry.ID] = more // and the newest in the head, too
-	want := append(all[:len(all)-60:len(all)-60], more...)
+	want := slices.Concat(all[:len(all)-60], more)
 	for now := w.now; now.Before(midnight.Add(48 * time.Hour)); now = now.Add(97 * time.Minute) {
 		w.now = now
 		got, err := w.reader.samples(t.Context(), nil, entry.ID, 0, series.MillisOf(now))

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/util/annotations"
@@ -85,5 +86,15 @@ func (s *selected) Iterator(old chunkenc.Iterator) chunkenc.Iterator {
 	}
 	it.at = -1
 	it.samples, it.err = s.set.reader.samples(s.set.ctx, it.samples[:0], s.entry.ID, s.set.from, s.set.to)
+	if it.err != nil && s.set.ctx.Err() == nil {
+		it.err = tableError{it.err}
+	}
 	return it
 }
+
+// tableError is a failure of the table: to the engine and its callers a promql.ErrStorage, which by itself would hide
+// what failed.
+type tableError struct{ err error }
+
+func (e tableError) Error() string   { return e.err.Error() }
+func (e tableError) Unwrap() []error { return []error{promql.ErrStorage{Err: e.err}, e.err} }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"daybook/internal/index"
@@ -129,7 +130,7 @@ func (w *world) closeDays(through series.Day) {
 }
 
 func metric(name string, pairs ...string) labels.Labels {
-	return labels.FromStrings(append([]string{labels.MetricName, name}, pairs...)...)
+	return labels.FromStrings(append([]string{model.MetricNameLabel, name}, pairs...)...)
 }
 
 // steps gives a sample each step from..to (to excluded) whose value is what f says of its time in seconds from the first.

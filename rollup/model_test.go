@@ -250,7 +250,7 @@ func (w *world) check() {
 		for n, id := range w.ids {
 			ring := w.raw(p.name, "daybookring", id, keys.SeriesRow(id))
 			for h, have := range p.hours[n] {
-				page := w.raw(p.name, string(keys.Tables("daybook").Pages(h.Day())), id, keys.PageRow(id, h.Day()))
+				page := w.raw(p.name, keys.Tables("daybook").Pages(h.Day()), id, keys.PageRow(id, h.Day()))
 				w.rules(p, h, closed, have.acked, ring, page)
 			}
 		}

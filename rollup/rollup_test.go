@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"daybook/internal/series"
@@ -55,7 +56,7 @@ func hour() series.Hour { return series.MillisOf(time.Now()).Hour() }
 // some gives an id in each bucket.
 func some() (ids []series.ID) {
 	for b := range 16 {
-		id := keys.SeriesID("", labels.FromStrings(labels.MetricName, "m"))
+		id := keys.SeriesID("", labels.FromStrings(model.MetricNameLabel, "m"))
 		id[4] = byte(b << 4)
 		ids = append(ids, id)
 	}

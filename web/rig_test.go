@@ -78,7 +78,7 @@ func start(t *testing.T, o options) *rig {
 	if o.page == nil {
 		o.page = fstest.MapFS{}
 	}
-	r.server = New(Config{MaxBody: maxBody, Version: "test", Registry: r.registry, Logger: logger, Now: now, Page: o.page})
+	r.server = New(Config{MaxBody: maxBody, Registry: r.registry, Logger: logger, Now: now, Page: o.page})
 	if o.patience > 0 {
 		r.server.patience = o.patience
 	}

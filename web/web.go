@@ -27,7 +27,6 @@ import (
 // Config says how requests are answered.
 type Config struct {
 	MaxBody  int // bytes of a write's body as it comes
-	Version  string
 	Registry *prometheus.Registry
 	Logger   *slog.Logger
 	Now      func() time.Time

@@ -182,6 +182,7 @@ func TestTableFails(t *testing.T) {
 			r.fill()
 			r.table.Add(tabletest.Fault{Method: tabletest.Get, Err: fault})
 			r.get("/api/v1/chart?match[]=up").fails(t, http.StatusInternalServerError, internal)
+			r.get("/api/v1/query?query=up").fails(t, http.StatusInternalServerError, internal)
 			if log := r.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, fault.Error()) {
 				t.Errorf("not logged: %s", log)
 			}

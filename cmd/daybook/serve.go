@@ -47,7 +47,7 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	server := web.New(web.Config{MaxBody: int(c.Ingest.MaxBody), Version: version, Registry: registry, Logger: log, Now: time.Now})
+	server := web.New(web.Config{MaxBody: int(c.Ingest.MaxBody), Registry: registry, Logger: log, Now: time.Now})
 	group, ctx := errgroup.WithContext(ctx)
 	ended := make(chan error, 2)
 	group.Go(func() error { return server.Serve(listener) })

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"daybook/internal/index"
@@ -28,7 +29,7 @@ func add(t testing.TB, x *index.Index, ls labels.Labels) *index.Series {
 }
 
 var (
-	names  = []string{labels.MetricName, "a", "b", "job", "ünï"}
+	names  = []string{model.MetricNameLabel, "a", "b", "job", "ünï"}
 	values = []string{"", "x", "y", "xy", "x.y", "X", "a\nb", "node", "node_exporter", "1", "😀"}
 	// Each stands for a way in which package labels reads an expression: sets, prefixes, suffixes, anchors, no case.
 	regexps = []string{
@@ -122,7 +123,7 @@ func check(t *testing.T, x *index.Index, all []*index.Series, matchers []*labels
 func TestLabelsOfNothing(t *testing.T) {
 	x := index.New()
 	check(t, x, nil, nil)
-	add(t, x, labels.FromStrings(labels.MetricName, "m"))
+	add(t, x, labels.FromStrings(model.MetricNameLabel, "m"))
 	got, err := x.LabelValues(t.Context(), "nobody_has")
 	if err != nil || len(got) != 0 {
 		t.Errorf("a label that nobody has has the values %q (error %v)", got, err)
@@ -132,12 +133,12 @@ func TestLabelsOfNothing(t *testing.T) {
 // TestAnswersAreTheCallers lets a caller overwrite what it got.
 func TestAnswersAreTheCallers(t *testing.T) {
 	x := index.New()
-	add(t, x, labels.FromStrings(labels.MetricName, "m", "a", "1"))
+	add(t, x, labels.FromStrings(model.MetricNameLabel, "m", "a", "1"))
 	for range 2 {
 		found, _ := x.Select(t.Context())
 		names, _ := x.LabelNames(t.Context())
 		values, _ := x.LabelValues(t.Context(), "a")
-		if len(found) != 1 || found[0] == nil || !slices.Equal(names, []string{labels.MetricName, "a"}) || !slices.Equal(values, []string{"1"}) {
+		if len(found) != 1 || found[0] == nil || !slices.Equal(names, []string{model.MetricNameLabel, "a"}) || !slices.Equal(values, []string{"1"}) {
 			t.Fatalf("the index gives %v, %q and %q", found, names, values)
 		}
 		found[0], names[0], values[0] = nil, "changed", "changed"
@@ -148,7 +149,7 @@ func TestAnswersAreTheCallers(t *testing.T) {
 func TestCollision(t *testing.T) {
 	x := index.New()
 	id := series.ID{1}
-	one, two := labels.FromStrings(labels.MetricName, "one"), labels.FromStrings(labels.MetricName, "two")
+	one, two := labels.FromStrings(model.MetricNameLabel, "one"), labels.FromStrings(model.MetricNameLabel, "two")
 	first, added, err := x.Add(id, one)
 	if err != nil || !added {
 		t.Fatalf("a new series: added %v, error %v", added, err)
@@ -173,7 +174,7 @@ func TestCollision(t *testing.T) {
 }
 
 func TestListed(t *testing.T) {
-	s := add(t, index.New(), labels.FromStrings(labels.MetricName, "m"))
+	s := add(t, index.New(), labels.FromStrings(model.MetricNameLabel, "m"))
 	for _, m := range []keys.Month{24322, 24310, 24322} {
 		s.SetListed(m)
 	}
@@ -186,7 +187,7 @@ func TestListed(t *testing.T) {
 
 func TestSelectStops(t *testing.T) {
 	x := index.New()
-	add(t, x, labels.FromStrings(labels.MetricName, "m"))
+	add(t, x, labels.FromStrings(model.MetricNameLabel, "m"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := x.Select(ctx); !errors.Is(err, context.Canceled) {
@@ -199,7 +200,7 @@ func TestSelectStops(t *testing.T) {
 func TestAddWhileSelecting(t *testing.T) {
 	const before, during = 100, 3000
 	named := func(i int) labels.Labels {
-		return labels.FromStrings(labels.MetricName, "m", "i", fmt.Sprint(i), "odd", fmt.Sprint(i%2 == 1))
+		return labels.FromStrings(model.MetricNameLabel, "m", "i", fmt.Sprint(i), "odd", fmt.Sprint(i%2 == 1))
 	}
 	x := index.New()
 	for i := range before {
@@ -217,7 +218,7 @@ func TestAddWhileSelecting(t *testing.T) {
 	go func() { adding.Wait(); close(done) }()
 	even := []*labels.Matcher{
 		labels.MustNewMatcher(labels.MatchNotEqual, "odd", "true"),
-		labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "m"),
+		labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, "m"),
 	}
 	for running := true; running; {
 		select {

@@ -69,10 +69,10 @@ func (x *Index) matching(ctx context.Context, m *labels.Matcher) index.Postings 
 
 // notMatching are the series whose label has a value that m does not match.
 func (x *Index) notMatching(ctx context.Context, m *labels.Matcher) index.Postings {
-	switch {
-	case m.Type == labels.MatchNotEqual:
+	switch m.Type {
+	case labels.MatchNotEqual:
 		return x.postings.Postings(ctx, m.Name, m.Value)
-	case m.Type == labels.MatchEqual: // with "", or it would not match the empty string
+	case labels.MatchEqual: // with "", or it would not match the empty string
 		return x.postings.PostingsForAllLabelValues(ctx, m.Name)
 	}
 	return x.postings.PostingsForLabelMatching(ctx, m.Name, func(v string) bool { return !m.Matches(v) })

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"pgregory.net/rapid"
 
@@ -54,9 +55,9 @@ func TestCatalogueKeepsLabels(t *testing.T) {
 	want := map[string]bool{}
 	var all []labels.Labels
 	for i, v := range awkward {
-		ls := labels.FromStrings(labels.MetricName, "m", "a", v)
+		ls := labels.FromStrings(model.MetricNameLabel, "m", "a", v)
 		if i%2 == 0 && len(v) < 100 {
-			ls = labels.FromStrings(labels.MetricName, "m."+v, "a"+v, v, "z", v+v)
+			ls = labels.FromStrings(model.MetricNameLabel, "m."+v, "a"+v, v, "z", v+v)
 		}
 		all = append(all, ls)
 		want[ls.String()] = true

@@ -138,9 +138,9 @@ func crashes(t *testing.T, l *life, cfg store.Config, fault tabletest.Fault) (st
 	svc := strict()
 	svc.PageRows, svc.EmptyPages = 3, false
 	l.begin()
-	s := open(t, svc, cfg, today)
+	open(t, svc, cfg, today)
 	faulty := tabletest.Faulty(svc)
-	s = open(t, faulty, cfg, today)
+	s := open(t, faulty, cfg, today)
 	faulty.Add(fault)
 	for i, step := range l.steps {
 		err := step(t.Context(), s)
@@ -236,10 +236,10 @@ func clockAhead(t *testing.T, n int) {
 // TestNothingSealed seals what there is nothing to seal of.
 func TestNothingSealed(t *testing.T) {
 	svc := strict()
-	s := open(t, svc, keep, today)
+	open(t, svc, keep, today)
 	id, _ := named("x")
 	counted := new(table.Totals)
-	s = open(t, table.Counted(svc, counted), keep, today)
+	s := open(t, table.Counted(svc, counted), keep, today)
 	before := counted.Transactions.Load()
 	ok(t, s.Seal(t.Context(), store.Page{ID: id, Day: today - 1}))
 	ok(t, s.Seal(t.Context(), store.Page{ID: id, Day: keys.FirstDay}))

@@ -100,7 +100,7 @@ func (s *Store) sealed(ctx context.Context, name string, e table.Entity, p Page,
 	op := table.Operation{Kind: table.InsertOrReplace, Row: string(row), Properties: properties}
 	if !s.cfg.Alone || slices.ContainsFunc(e.Properties, s.foreign) {
 		// Another writer may merge its hours at this moment: leave what is its own, and empty what is ours.
-		op.Kind, op.Properties = table.InsertOrMerge, append(properties, blank...)
+		op.Kind, op.Properties = table.InsertOrMerge, slices.Concat(properties, blank)
 	}
 	return [][]table.Operation{append(append(spill, op), remove...)}, nil
 }

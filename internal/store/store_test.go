@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"daybook/internal/series"
@@ -81,7 +82,7 @@ func is(t testing.TB, err, want error) {
 
 // named is a series with one label besides its name.
 func named(value string) (series.ID, labels.Labels) {
-	ls := labels.FromStrings(labels.MetricName, "m", "i", value)
+	ls := labels.FromStrings(model.MetricNameLabel, "m", "i", value)
 	return keys.SeriesID("", ls), ls
 }
 

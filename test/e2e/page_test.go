@@ -49,7 +49,7 @@ func TestPageShowsChart(t *testing.T) {
 	}
 	_, err := chromedp.Run(ctx, chromedp.Poll[bool](drawn,
 		chromedp.WithPollingInterval(100*time.Millisecond), chromedp.WithPollingTimeout(drawnWithin)))
-	savePicture(t, ctx, "page.png")
+	savePicture(ctx, t, "page.png")
 	if err != nil {
 		t.Errorf("no chart within %s: %v", drawnWithin, err)
 	}
@@ -103,7 +103,7 @@ func watchConsole(ctx context.Context) (pageErrors func() []string) {
 	}
 }
 
-func savePicture(t *testing.T, ctx context.Context, name string) {
+func savePicture(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {
