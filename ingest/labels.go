@@ -1,11 +1,13 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"daybook/internal/store"
@@ -59,12 +61,12 @@ func checkLabels(all []labels.Label) string {
 		case l.Name == "":
 			return "a label has an empty name"
 		case !utf8.ValidString(l.Name):
-			return fmt.Sprintf("the label name %+q is not valid UTF-8", l.Name)
+			return fmt.Sprintf("the label name %+q is not valid UTF-8", abbreviate(l.Name))
 		case !utf8.ValidString(l.Value):
-			return fmt.Sprintf("the value of label %q is not valid UTF-8: %+q", l.Name, abbreviate(l.Value))
+			return fmt.Sprintf("the value of label %+q is not valid UTF-8: %+q", abbreviate(l.Name), abbreviate(l.Value))
 		case i > 0 && l.Name == all[i-1].Name:
-			return fmt.Sprintf("the label name %q is repeated", l.Name)
-		case l.Name == labels.MetricName:
+			return fmt.Sprintf("the label name %+q is repeated", abbreviate(l.Name))
+		case l.Name == model.MetricNameLabel:
 			name = l.Value
 		}
 	}
@@ -77,12 +79,28 @@ func checkLabels(all []labels.Label) string {
 	return ""
 }
 
+// nameOf is how people know a series, whatever its label fields are, in a thousand characters at most.
+func nameOf(fields []byte) string {
+	ls, err := seriesLabels(fields)
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Series
+	}
+	const long = 1000
+	if s := ls.String(); len(s) <= long {
+		return s
+	}
+	var all []labels.Label
+	ls.Range(func(l labels.Label) { all = append(all, l) })
+	return describe(all)
+}
+
 // describe names a series whose labels may be anything, in a few hundred characters of ASCII.
 func describe(all []labels.Label) string {
 	var name string
 	var rest []string
 	for _, l := range all {
-		if l.Name == labels.MetricName && name == "" {
+		if l.Name == model.MetricNameLabel && name == "" {
 			name = strings.Trim(fmt.Sprintf("%+q", abbreviate(l.Value)), `"`)
 			continue
 		}

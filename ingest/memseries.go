@@ -63,11 +63,11 @@ func (s *memSeries) appendLocked(sample series.Sample, h *head, limit int) outco
 	if b == nil || sample.T < b.hour.Start() || sample.T >= (b.hour+1).Start() {
 		b = s.buffer(sample.T.Hour())
 	}
-	if len(b.tail)+len(b.taken)+b.count >= limit {
-		return overfull
-	}
 	if sample.T <= b.last {
-		return b.insert(sample, h)
+		return b.insert(sample, h, limit)
+	}
+	if b.full(limit) {
+		return overfull
 	}
 	if len(b.tail) == cap(b.tail) {
 		b.tail = h.tails.grown(b.tail)
@@ -103,13 +103,18 @@ func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 	return b
 }
 
+func (b *hourBuffer) full(limit int) bool { return len(b.tail)+len(b.taken)+b.count >= limit }
+
 // insert takes a sample that is not newer than all others of its hour.
-func (b *hourBuffer) insert(sample series.Sample, h *head) outcome {
+func (b *hourBuffer) insert(sample series.Sample, h *head, limit int) outcome {
 	if have, ok := b.at(sample.T); ok {
 		if math.Float64bits(have) == math.Float64bits(sample.V) {
 			return duplicate
 		}
 		return conflict
+	}
+	if b.full(limit) {
+		return overfull
 	}
 	if len(b.tail) == cap(b.tail) {
 		b.tail = h.tails.grown(b.tail)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/prompb"
 
 	"daybook/ingest"
@@ -369,7 +369,7 @@ func (r *run) query() error {
 	}
 	got := map[string][]series.Sample{}
 	for _, s := range found {
-		name := s.Metric.Get(labels.MetricName)
+		name := s.Metric.Get(model.MetricNameLabel)
 		for _, p := range s.Floats {
 			got[name] = append(got[name], series.Sample{T: series.Millis(p.T), V: p.F})
 		}

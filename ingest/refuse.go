@@ -63,6 +63,8 @@ type bounds struct {
 	retention           time.Duration
 }
 
+func (b bounds) hold(s series.Sample) bool { return s.T >= b.oldest && s.T <= b.newest }
+
 // reason says why a time is out of bounds.
 func (b bounds) reason(t series.Millis) string {
 	if t > b.newest {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,8 +17,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/golang/snappy"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/prompb"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"daybook/ingest"
 	"daybook/internal/index"
@@ -205,7 +208,7 @@ func (w *world) all(id series.ID) ([]series.Sample, error) {
 
 // id finds a series by its metric name; tests give each metric one series.
 func (w *world) id(metric string) series.ID {
-	ls := labels.FromStrings(labels.MetricName, metric, "job", "test")
+	ls := labels.FromStrings(model.MetricNameLabel, metric, "job", "test")
 	return keys.SeriesID("", ls)
 }
 
@@ -221,13 +224,24 @@ func (w *world) put(all ...prompb.TimeSeries) {
 	must(w.tb, err)
 }
 
-// body is a remote write request.
+// body is a remote write request. prompb leaves out the value -0, taking it for 0, so samples are written here.
 func body(all ...prompb.TimeSeries) []byte {
-	b, err := (&prompb.WriteRequest{Timeseries: all}).Marshal()
-	if err != nil {
-		panic(err)
+	var request []byte
+	for _, ts := range all {
+		samples := ts.Samples
+		ts.Samples = nil
+		field, err := ts.Marshal()
+		if err != nil {
+			panic(err)
+		}
+		for _, s := range samples {
+			one := protowire.AppendFixed64(protowire.AppendTag(nil, 1, protowire.Fixed64Type), math.Float64bits(s.Value))
+			one = protowire.AppendVarint(protowire.AppendTag(one, 2, protowire.VarintType), uint64(s.Timestamp))
+			field = protowire.AppendBytes(protowire.AppendTag(field, 2, protowire.BytesType), one)
+		}
+		request = protowire.AppendBytes(protowire.AppendTag(request, 1, protowire.BytesType), field)
 	}
-	return snappy.Encode(nil, b)
+	return snappy.Encode(nil, request)
 }
 
 // metric makes a series of a request.

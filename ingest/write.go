@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/golang/snappy"
@@ -24,6 +25,7 @@ type request struct {
 	message  message
 	accepted []byte // the request without what was refused, built only where something was
 	bad      []int  // the numbers of the samples of one series that were refused
+	name     string // of one series, once a refusal has named it
 	refused  RefusedError
 	result   Result
 	fresh    int64 // samples that were not there already
@@ -40,6 +42,9 @@ func (in *Ingester) Write(ctx context.Context, body []byte) (Result, error) {
 		return Result{}, err
 	}
 	if err := in.inFlight.acquire(ctx, int64(n)); err != nil {
+		if errors.Is(err, ErrUnavailable) {
+			in.metrics.unavailable.Inc()
+		}
 		return Result{}, err
 	}
 	defer in.inFlight.release(int64(n))
@@ -120,7 +125,7 @@ func (in *Ingester) take(r *request) error {
 	return eachSeries(r.decoded, &r.message, func(m *message) error {
 		defer func() { before++ }()
 		refusedBefore := r.refused.Samples
-		r.bad = r.bad[:0]
+		r.bad, r.name = r.bad[:0], ""
 		r.result.Exemplars += m.exemplars
 		r.result.Histograms += m.histograms
 		if err := in.takeSeries(r, m, b); err != nil {
@@ -153,25 +158,23 @@ func (in *Ingester) acceptedSoFar(r *request, n int) []byte {
 // takeSeries puts the samples of one series into the head, and notes what it refuses.
 func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
 	if m.histograms > 0 {
-		r.refused.add(Refusal{in.name(m), "native histograms are not stored yet: send_native_histograms must be off", m.histograms})
+		r.refused.add(Refusal{r.nameOf(m), "native histograms are not stored yet: send_native_histograms must be off", m.histograms})
+	}
+	if !slices.ContainsFunc(m.samples, b.hold) {
+		return r.refuseAll(m, b) // what has nothing to store does not become a series
 	}
 	s, err := in.head.find(m.labels)
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
-		refusal.Count = len(m.samples)
-		r.refused.add(*refusal)
-		for i := range m.samples {
-			r.bad = append(r.bad, i)
-		}
+		r.refuse(m, *refusal)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for i, sample := range m.samples {
-		reason := in.takeSample(r, s, sample, b)
-		if reason != "" {
-			r.refused.add(Refusal{s.entry.Labels.String(), reason, 1})
+		if reason := in.takeSample(r, s, sample, b); reason != "" {
+			r.refused.add(Refusal{r.nameOf(m), reason, 1})
 			r.bad = append(r.bad, i)
 			continue
 		}
@@ -180,9 +183,33 @@ func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
 	return nil
 }
 
+// refuse refuses all samples of a series for one reason.
+func (r *request) refuse(m *message, why Refusal) {
+	why.Count = len(m.samples)
+	r.refused.add(why)
+	for i := range m.samples {
+		r.bad = append(r.bad, i)
+	}
+}
+
+// refuseAll refuses a series none of whose samples is within the bounds; it may have no samples at all.
+func (r *request) refuseAll(m *message, b bounds) error {
+	_, err := seriesLabels(m.labels)
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		r.refuse(m, *refusal)
+		return nil
+	}
+	for i, sample := range m.samples {
+		r.refused.add(Refusal{r.nameOf(m), b.reason(sample.T), 1})
+		r.bad = append(r.bad, i)
+	}
+	return err
+}
+
 // takeSample puts a sample into the head, or says why not.
 func (in *Ingester) takeSample(r *request, s *memSeries, sample series.Sample, b bounds) (reason string) {
-	if sample.T > b.newest || sample.T < b.oldest {
+	if !b.hold(sample) {
 		return b.reason(sample.T)
 	}
 	switch s.append(sample, in.head, in.cfg.MaxPerHour) {
@@ -205,14 +232,12 @@ func (in *Ingester) bounds() bounds {
 	return b
 }
 
-// name is how a refusal names a series, whatever its labels are.
-func (in *Ingester) name(m *message) string {
-	ls, err := seriesLabels(m.labels)
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
-		return refusal.Series
+// nameOf is how a refusal names a series, whatever its labels are.
+func (r *request) nameOf(m *message) string {
+	if r.name == "" {
+		r.name = nameOf(m.labels)
 	}
-	return ls.String()
+	return r.name
 }
 
 // persist writes what was accepted to the log.
