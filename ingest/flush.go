@@ -26,7 +26,7 @@ func (in *Ingester) flushLoop(ctx context.Context) {
 		if err := in.round(ctx, in.cfg.FlushInterval); err != nil && ctx.Err() == nil {
 			in.metrics.flushFailures.Inc()
 			in.cfg.Logger.Error("flushing failed and is tried again; the samples are safe in the write-ahead log", "err", err)
-			in.pause(ctx, retryPause)
+			wait(ctx, retryPause) // however much the log grows: haste does not bring the table back
 			continue
 		}
 		if rest := in.cfg.FlushInterval - in.cfg.Now().Sub(start); rest > 0 {
@@ -51,7 +51,7 @@ func (in *Ingester) round(ctx context.Context, over time.Duration) error {
 	}
 	buckets := rand.Perm(len(in.head.buckets))
 	for _, n := range buckets {
-		if over > 0 && !in.hurry() {
+		if over > 0 {
 			in.pause(ctx, over/time.Duration(len(buckets)))
 		}
 		if err := in.flushBucket(ctx, n); err != nil {
@@ -85,17 +85,24 @@ const liveBytes = 1 << 10
 func (in *Ingester) pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	for {
+	for !in.hurry() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 			return
 		case <-in.grown:
-			if in.hurry() {
-				return
-			}
 		}
+	}
+}
+
+// wait waits, unless ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 

@@ -44,6 +44,7 @@ type world struct {
 	edit func(*ingest.Config)
 	logs *recorder
 
+	memory  bool // the table is a map: nothing in it waits for anything but the clock
 	tables  *embedded.Table
 	service *tabletest.FaultyService
 	store   *store.Store
@@ -69,11 +70,15 @@ func newWorld(tb testing.TB, edit func(*ingest.Config)) *world {
 
 func (w *world) open() (err error) {
 	ctx, log := context.Background(), slog.New(w.logs)
-	w.tables, err = embedded.Open(embedded.Config{Dir: "table", CacheBytes: 1 << 20, Logger: log, FS: w.disk})
+	if w.memory {
+		w.service = tabletest.Faulty(tabletest.NewModel())
+	} else {
+		w.tables, err = embedded.Open(embedded.Config{Dir: "table", CacheBytes: 1 << 20, Logger: log, FS: w.disk})
+		w.service = tabletest.Faulty(w.tables)
+	}
 	if err != nil {
 		return err
 	}
-	w.service = tabletest.Faulty(w.tables)
 	w.store, err = store.Open(ctx, w.service, store.Config{Tables: "daybook", Buckets: 16, Writer: "a", Alone: true}, w.now.day())
 	if err != nil {
 		return err
