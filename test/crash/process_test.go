@@ -62,6 +62,9 @@ func launch(t *testing.T, dir string, flags ...string) *daybook {
 	}
 	t.Cleanup(func() {
 		d.kill()
+		if strings.Contains(d.log.text(), "DATA RACE") {
+			t.Errorf("a data race in daybook:\n%s", d.log.text())
+		}
 		d.show()
 	})
 	return d
