@@ -82,8 +82,7 @@ func checkLabels(all []labels.Label) string {
 // nameOf is how people know a series, whatever its label fields are, in a thousand characters at most.
 func nameOf(fields []byte) string {
 	ls, err := seriesLabels(fields)
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		return refusal.Series
 	}
 	const long = 1000

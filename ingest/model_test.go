@@ -124,7 +124,10 @@ var metrics = []string{"m0", "m1", "m2", "m3", "m4"}
 
 func runModel(t *testing.T, ops []operation) error {
 	r := &run{world: newWorld(t, nil), truth: map[string]map[series.Millis]uint64{}, cursor: map[string]series.Millis{}, contested: map[contest]bool{}, latest: day0}
-	defer r.abandon()
+	defer func() {
+		r.abandon()
+		*r.world = world{} // the test holds on to it, and there are many
+	}()
 	for i, m := range metrics {
 		r.truth[m] = map[series.Millis]uint64{}
 		r.cursor[m] = r.now.millis() - series.Millis(i+1)*5*series.MillisPerDay

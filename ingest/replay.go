@@ -95,8 +95,7 @@ func (in *Ingester) lookUp(r *request) (f found, err error) {
 			return nil
 		}
 		s, err := in.head.find(m.labels)
-		var refusal *Refusal
-		if errors.As(err, &refusal) {
+		if _, ok := errors.AsType[*Refusal](err); ok {
 			in.cfg.Logger.Error("a series in the write-ahead log cannot be stored", "err", err)
 			return nil
 		}

@@ -167,6 +167,9 @@ func (w *world) snapshot(rng *rand.Rand) (image, error) {
 // crash goes on from an image.
 func (w *world) crash(im image) error {
 	w.abandon()
+	if err := os.RemoveAll(w.wal); err != nil {
+		return err
+	}
 	w.disk, w.wal = im.disk, im.wal
 	return w.open()
 }

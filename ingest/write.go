@@ -164,8 +164,7 @@ func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
 		return r.refuseAll(m, b) // what has nothing to store does not become a series
 	}
 	s, err := in.head.find(m.labels)
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		r.refuse(m, *refusal)
 		return nil
 	}
@@ -195,8 +194,7 @@ func (r *request) refuse(m *message, why Refusal) {
 // refuseAll refuses a series none of whose samples is within the bounds; it may have no samples at all.
 func (r *request) refuseAll(m *message, b bounds) error {
 	_, err := seriesLabels(m.labels)
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		r.refuse(m, *refusal)
 		return nil
 	}
