@@ -2,6 +2,8 @@ module daybook
 
 go 1.26.7
 
+ignore ./web/page/node_modules
+
 require (
 	github.com/prometheus/prometheus v0.316.0
 	github.com/zeebo/xxh3 v1.1.0
