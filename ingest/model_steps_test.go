@@ -269,19 +269,31 @@ func strike(rng *rand.Rand) tabletest.Fault {
 	return f
 }
 
-// fail has one call of the table fail, done or not.
-func (r *run) fail(rng *rand.Rand) error {
-	f := strike(rng)
-	if rng.IntN(2) == 0 {
-		f.Effect = tabletest.FailAfter
-	}
-	r.note += fmt.Sprintf("%s %d effect %d in ", f.Method, f.Call, f.Effect)
-	r.service.Add(f)
-	defer r.service.Heal()
-	if err := r.work(rng)(rng); err != nil && !errors.Is(err, tabletest.ErrInjected) {
-		return err
+// meanwhile is a write that comes in while something writes to the table; mostly there is none.
+func (r *run) meanwhile(rng *rand.Rand) error {
+	writes := []func(*run, *rand.Rand) error{(*run).live, (*run).late, (*run).again, (*run).conflict}
+	if n := rng.IntN(8); n < len(writes) {
+		r.note += "(meanwhile "
+		defer func() { r.note += ") " }()
+		return writes[n](r, rng)
 	}
 	return nil
+}
+
+// fail has one call of the table fail, done or not, or just take its time.
+func (r *run) fail(rng *rand.Rand) error {
+	f := strike(rng)
+	f.Effect = []tabletest.Effect{tabletest.FailBefore, tabletest.FailAfter, tabletest.Pass}[rng.IntN(3)]
+	var meanwhile error
+	f.Struck = func() { meanwhile = r.meanwhile(rng) }
+	r.note += fmt.Sprintf("%s %d effect %d in ", f.Method, f.Call, f.Effect)
+	r.service.Add(f)
+	err := r.work(rng)(rng)
+	r.service.Heal()
+	if errors.Is(err, tabletest.ErrInjected) {
+		err = nil
+	}
+	return errors.Join(err, meanwhile)
 }
 
 // crashAmidst pulls the plug just before or after some call of the table.
@@ -290,7 +302,11 @@ func (r *run) crashAmidst(rng *rand.Rand) error {
 	f.Effect = tabletest.Pass
 	var im image
 	var err error
-	f.Struck = func() { im, err = r.snapshot(rng) }
+	f.Struck = func() {
+		if err = r.meanwhile(rng); err == nil {
+			im, err = r.snapshot(rng)
+		}
+	}
 	r.note += fmt.Sprintf("%s %d in ", f.Method, f.Call)
 	r.service.Add(f)
 	workErr := r.work(rng)(rng)
