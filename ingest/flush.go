@@ -81,17 +81,27 @@ func (in *Ingester) hurry() bool {
 // 27 bytes.
 const liveBytes = 1 << 10
 
-// pause waits, unless ctx ends or the log grows too much.
+// quiet tells whether nothing has come for a while, so that what is in memory may as well be flushed now.
+func (in *Ingester) quiet() bool {
+	return in.head.unflushed.Load() > 0 && time.Since(in.lastGrown) >= quietAfter
+}
+
+const quietAfter = 30 * time.Second
+
+// pause waits, unless ctx ends, the log grows too much, or writes have stopped.
 func (in *Ingester) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
+	timer, tick := time.NewTimer(d), time.NewTicker(time.Second)
 	defer timer.Stop()
-	for !in.hurry() {
+	defer tick.Stop()
+	for !in.hurry() && !in.quiet() {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 			return
 		case <-in.grown:
+			in.lastGrown = time.Now()
+		case <-tick.C:
 		}
 	}
 }

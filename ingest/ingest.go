@@ -69,8 +69,9 @@ type Ingester struct {
 	inFlight *inFlight
 	requests sync.Pool // *request
 
-	grown    chan struct{} // has a value when the log has grown
-	flushing sync.Mutex    // one round at a time
+	grown     chan struct{} // has a value when the log has grown
+	lastGrown time.Time     // when Run last heard of that
+	flushing  sync.Mutex    // one round at a time
 }
 
 // Open reads the write-ahead log back into memory. The catalogue must be in the index already. Call Run then.

@@ -26,6 +26,7 @@ type memSeries struct {
 	ringRead bool        // the ring was read, so that top is not below what it holds
 	top      series.Hour // the newest hour that may be in the table, noHour for none
 	touched  bool        // top was set
+	usual    int         // how many samples an hour usually gets between flushes
 	idle     int         // flushes in a row that found nothing to do
 }
 
@@ -69,7 +70,10 @@ func (s *memSeries) appendLocked(sample series.Sample, h *head, limit int) outco
 	if b.full(limit) {
 		return overfull
 	}
-	if len(b.tail) == cap(b.tail) {
+	switch {
+	case cap(b.tail) == 0:
+		b.tail = h.tails.get(s.usual)
+	case len(b.tail) == cap(b.tail):
 		b.tail = h.tails.grown(b.tail)
 	}
 	b.tail = append(b.tail, sample)
@@ -198,6 +202,9 @@ func (s *memSeries) take() (hours []*hourBuffer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = 0
+	if s.open != nil {
+		s.usual = max(1, len(s.open.tail), s.usual/2)
+	}
 	for _, b := range s.late {
 		hours = b.take(hours)
 	}

@@ -60,7 +60,7 @@ type Table struct {
 }
 
 const (
-	memTableBytes = 16 << 20
+	memTableBytes = 8 << 20
 	blockBytes    = 32 << 10
 	pageBytes     = 4 << 20 // of values, after which a page of a query ends: a thousand full entities are a gigabyte
 )
