@@ -112,7 +112,7 @@ func TestDiskFullReserve(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	h := newHall(t, "0")
 	for range 5 {
-		h.crowd(h.r.Int64N(2 * mebi))
+		h.crowd(h.r.Int64N(mebi / 2))
 		a := h.d.awaitRefusal(t, h.tracks[:10])
 		if a.header.Get("Retry-After") == "" || !strings.Contains(a.text, "no space left") {
 			t.Errorf("503 with Retry-After %q: %s", a.header.Get("Retry-After"), a.text)
@@ -125,7 +125,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	h.d.awaitFlush()
 	h.d.verify(t, h.ledger)
-	t.Logf("free at last: %d bytes; errors told about: %d", h.free(), len(h.d.errors()))
+	t.Logf("free at last: %d bytes; errors told about:\n%s", h.free(), lines(h.d.errors()))
 	h.restart()
 }
 
