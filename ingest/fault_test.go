@@ -233,6 +233,35 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// While writes come the loop takes its time; when they have stopped for half a minute it flushes what there is.
+func TestRunWhenWritesStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{tb: t, now: &clock{at: day0}, wal: t.TempDir(), logs: &recorder{}, memory: true, edit: func(c *ingest.Config) {
+			c.Now, c.FlushInterval = time.Now, 10*time.Minute
+		}}
+		must(t, w.open())
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { w.in.Run(ctx) })
+		for range 60 {
+			w.put(metric("m", series.Sample{T: series.MillisOf(time.Now()), V: 1}))
+			time.Sleep(5 * time.Second)
+		}
+		if n := w.service.Calls(tabletest.Sync); n != 0 {
+			t.Errorf("%d rounds in half an interval", n)
+		}
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		if n := w.in.Unflushed(); n != 0 {
+			t.Errorf("%d samples are unflushed", n)
+		}
+		cancel()
+		group.Wait()
+		must(t, w.in.Close(context.Background()))
+		must(t, w.service.Close())
+	})
+}
+
 // Senders, flushes, closing and sealing at the same time; for the race detector, and for what they might do to each
 // other.
 func TestAllAtOnce(t *testing.T) {

@@ -83,6 +83,11 @@ const liveBytes = 1 << 10
 
 // quiet tells whether nothing has come for a while, so that what is in memory may as well be flushed now.
 func (in *Ingester) quiet() bool {
+	select {
+	case <-in.grown:
+		in.lastGrown = time.Now()
+	default:
+	}
 	return in.head.unflushed.Load() > 0 && time.Since(in.lastGrown) >= quietAfter
 }
 
