@@ -19,7 +19,7 @@ import (
 
 var (
 	failSync = tabletest.Fault{Method: tabletest.Sync, Call: 1}
-	busy     = errors.New("503 ServerBusy")
+	errBusy  = errors.New("503 ServerBusy")
 )
 
 // oneBucket gives names of metrics whose series lie in one bucket.
@@ -36,22 +36,22 @@ func (w *world) oneBucket(n int) (names []string) {
 // log keeps all of it until then.
 func TestFlushIsRepeated(t *testing.T) {
 	second := func(effect tabletest.Effect) tabletest.Fault {
-		return tabletest.Fault{Method: tabletest.Transact, Table: "daybookring", Call: 2, Effect: effect, Err: busy}
+		return tabletest.Fault{Method: tabletest.Transact, Table: "daybookring", Call: 2, Effect: effect, Err: errBusy}
 	}
 	for what, fault := range map[string]tabletest.Fault{
 		"refused":                      {Method: tabletest.Transact, Table: "daybookring", Call: 1},
 		"answer lost":                  {Method: tabletest.Transact, Table: "daybookring", Call: 1, Effect: tabletest.FailAfter, Err: context.DeadlineExceeded},
 		"second of two refused":        second(tabletest.FailBefore),
 		"second of two, answer lost":   second(tabletest.FailAfter),
-		"catalogue refused":            {Method: tabletest.Transact, Table: "daybookcat202610", Call: 1, Err: busy},
+		"catalogue refused":            {Method: tabletest.Transact, Table: "daybookcat202610", Call: 1, Err: errBusy},
 		"catalogue, answer lost":       {Method: tabletest.Transact, Table: "daybookcat202610", Call: 2, Effect: tabletest.FailAfter},
-		"page refused":                 {Method: tabletest.Transact, Table: "daybookraw202610", Call: 1, Err: busy},
+		"page refused":                 {Method: tabletest.Transact, Table: "daybookraw202610", Call: 1, Err: errBusy},
 		"second page, answer lost":     {Method: tabletest.Transact, Table: "daybookraw202610", Call: 2, Effect: tabletest.FailAfter},
 		"table not created":            {Method: tabletest.Create, Call: 1},
 		"table created, answer lost":   {Method: tabletest.Create, Call: 1, Effect: tabletest.FailAfter},
 		"not durable":                  {Method: tabletest.Sync, Call: 1},
 		"durable, answer lost":         {Method: tabletest.Sync, Call: 1, Effect: tabletest.FailAfter},
-		"reading what is there failed": {Method: tabletest.Get, Call: 30, Err: busy},
+		"reading what is there failed": {Method: tabletest.Get, Call: 30, Err: errBusy},
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t, nil)
@@ -119,8 +119,8 @@ func TestTableAwayForLong(t *testing.T) {
 	}
 	must(t, w.flush())
 	w.service.Add(
-		tabletest.Fault{Method: tabletest.Transact, Err: busy}, tabletest.Fault{Method: tabletest.Sync, Err: busy},
-		tabletest.Fault{Method: tabletest.Create, Err: busy})
+		tabletest.Fault{Method: tabletest.Transact, Err: errBusy}, tabletest.Fault{Method: tabletest.Sync, Err: errBusy},
+		tabletest.Fault{Method: tabletest.Create, Err: errBusy})
 	for {
 		s := next()
 		_, err := w.write(metric("m", s), metric("other", s))
@@ -130,7 +130,7 @@ func TestTableAwayForLong(t *testing.T) {
 		must(t, err)
 		want = append(want, s)
 		if len(want)%20 == 0 {
-			if err := w.flush(); !errors.Is(err, busy) {
+			if err := w.flush(); !errors.Is(err, errBusy) {
 				t.Fatalf("flushing while the table is away: %v", err)
 			}
 		}
@@ -163,8 +163,8 @@ func TestClosingFails(t *testing.T) {
 	w.now.add(27 * time.Hour)
 	later := at(w.now.Now(), 2)
 	w.put(metric("m", later))
-	w.service.Add(tabletest.Fault{Method: tabletest.Transact, Table: "daybookraw202610", Call: 1, Err: busy})
-	if err := w.flush(); !errors.Is(err, busy) {
+	w.service.Add(tabletest.Fault{Method: tabletest.Transact, Table: "daybookraw202610", Call: 1, Err: errBusy})
+	if err := w.flush(); !errors.Is(err, errBusy) {
 		t.Fatalf("got %v", err)
 	}
 	w.expect("m", now, later)
@@ -200,7 +200,7 @@ func TestRun(t *testing.T) {
 		flushed("at once", false)
 		time.Sleep(21 * time.Minute)
 		flushed("after two intervals", true)
-		w.service.Add(tabletest.Fault{Method: tabletest.Transact, Call: 1, Err: busy})
+		w.service.Add(tabletest.Fault{Method: tabletest.Transact, Call: 1, Err: errBusy})
 		put(1)
 		time.Sleep(25 * time.Minute)
 		flushed("after a failure", true)
@@ -210,7 +210,7 @@ func TestRun(t *testing.T) {
 		put(30)
 		time.Sleep(time.Second)
 		flushed("when the log has grown", true)
-		w.service.Add(tabletest.Fault{Method: tabletest.Transact, Err: busy})
+		w.service.Add(tabletest.Fault{Method: tabletest.Transact, Err: errBusy})
 		before := w.service.Calls(tabletest.Transact)
 		for range 600 {
 			put(5)
