@@ -67,6 +67,19 @@ func (d *disk) fill(leave int64) {
 	}
 }
 
+// leave has the ballast take or give room, so that some is left.
+func (d *disk) leave(room int64) {
+	d.t.Helper()
+	d.fill(room)
+	info, err := os.Stat(d.ballast)
+	if err == nil {
+		err = os.Truncate(d.ballast, max(0, info.Size()-max(0, room-d.free())))
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // clear gives the room back.
 func (d *disk) clear() {
 	d.t.Helper()
