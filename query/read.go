@@ -47,7 +47,7 @@ func (r *Reader) samples(ctx context.Context, dst []series.Sample, id series.ID,
 		return dst, err
 	}
 	before := len(dst)
-	dst = join(append(dst, fresh...), base, before)
+	dst = slot.Join(append(dst, fresh...), base, before)
 	return cut(dst, base, from, to), nil
 }
 
@@ -68,7 +68,7 @@ func (r *Reader) stored(ctx context.Context, dst []series.Sample, id series.ID, 
 		return dst, err
 	}
 	before := len(dst)
-	return join(append(dst, recent...), base, before), nil
+	return slot.Join(append(dst, recent...), base, before), nil
 }
 
 // manyPages is how many days of a month make one range read cheaper than a point read for each.
@@ -94,7 +94,7 @@ func (r *Reader) pages(ctx context.Context, dst []series.Sample, id series.ID, p
 			if err != nil {
 				return dst, err
 			}
-			dst = join(dst, base, before)
+			dst = slot.Join(dst, base, before)
 		}
 		day = last + 1
 	}
@@ -104,15 +104,6 @@ func (r *Reader) pages(ctx context.Context, dst []series.Sample, id series.ID, p
 // lastOf is the last day of a month.
 func lastOf(m keys.Month) series.Day {
 	return series.MillisOf(time.Date(int(m/12), time.Month(m%12+2), 0, 0, 0, 0, 0, time.UTC)).Day()
-}
-
-// join merges dst[before:], which was just appended, into dst[base:before].
-func join(dst []series.Sample, base, before int) []series.Sample {
-	if before == base || before == len(dst) || dst[before].T > dst[before-1].T {
-		return dst
-	}
-	merged, _ := slot.Merge(nil, dst[base:before], dst[before:])
-	return append(dst[:base], merged...)
 }
 
 // cut removes from dst[base:] what lies outside from..to.

@@ -44,3 +44,13 @@ func before(run []series.Sample, t series.Millis) int {
 	}
 	return n
 }
+
+// Join merges dst[before:], which was just appended, into dst[base:before]; see Merge. Where it is all later, as it
+// nearly always is, nothing is copied.
+func Join(dst []series.Sample, base, before int) []series.Sample {
+	if before == base || before == len(dst) || dst[before].T > dst[before-1].T {
+		return dst
+	}
+	merged, _ := Merge(nil, dst[base:before], dst[before:])
+	return append(dst[:base], merged...)
+}

@@ -80,3 +80,38 @@ func TestMergeModel(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin(t *testing.T) {
+	at := func(times ...series.Millis) (s []series.Sample) {
+		for _, tm := range times {
+			s = append(s, series.Sample{T: tm, V: float64(len(s))})
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name             string
+		kept, old, added []series.Sample
+		want             []series.Millis
+	}{
+		{"nothing before", nil, nil, at(1, 2), []series.Millis{1, 2}},
+		{"nothing added", nil, at(1, 2), nil, []series.Millis{1, 2}},
+		{"later", nil, at(1, 2), at(3), []series.Millis{1, 2, 3}},
+		{"earlier", at(9), at(3, 4), at(1, 2), []series.Millis{9, 1, 2, 3, 4}},
+		{"mixed, one twice", at(9), at(1, 3, 5), at(2, 3, 6), []series.Millis{9, 1, 2, 3, 5, 6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dst := append(append(append([]series.Sample(nil), c.kept...), c.old...), c.added...)
+			got := Join(dst, len(c.kept), len(c.kept)+len(c.old))
+			var times []series.Millis
+			for _, s := range got {
+				times = append(times, s.T)
+				if s.T == 3 && len(c.old) == 3 && s.V != 1 {
+					t.Errorf("the first value of 3 does not stay: %v", got)
+				}
+			}
+			if !slices.Equal(times, c.want) {
+				t.Errorf("times %v, want %v", times, c.want)
+			}
+		})
+	}
+}

@@ -116,7 +116,7 @@ func (s *Store) pageOf(ctx context.Context, p Page, samples []series.Sample, hou
 		if samples, err = slot.Decode(samples, h.Data); err != nil {
 			return nil, fmt.Errorf("hour %v: %w", h.Hour.Start().Time(), err)
 		}
-		samples = settle(samples, 0, before)
+		samples = slot.Join(samples, 0, before)
 	}
 	page := entity{row: keys.PageRow(p.ID, p.Day)}
 	data, ok := daySlot(p.Day, samples)
@@ -171,7 +171,7 @@ func union(hour series.Hour, first, second []byte) ([]byte, error) {
 	if samples, err = slot.Decode(samples, second); err != nil {
 		return nil, err
 	}
-	return slot.Encode(nil, hour, settle(samples, 0, before)), nil
+	return slot.Encode(nil, hour, slot.Join(samples, 0, before)), nil
 }
 
 // SetClosed writes down that the days up to day are closed. All buckets must have been closed up to it.

@@ -174,18 +174,9 @@ func (s *Store) samples(ctx context.Context, dst []series.Sample, name string, e
 		if dst, err = slot.Decode(dst, one.data); err != nil {
 			return dst, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, one.name, err)
 		}
-		dst = settle(dst, base, before)
+		dst = slot.Join(dst, base, before)
 	}
 	return dst, nil
-}
-
-// settle merges dst[before:], which was just appended, into dst[base:before].
-func settle(dst []series.Sample, base, before int) []series.Sample {
-	if before == base || before == len(dst) || dst[before].T > dst[before-1].T {
-		return dst
-	}
-	merged, _ := slot.Merge(nil, dst[base:before], dst[before:])
-	return append(dst[:base], merged...)
 }
 
 func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]HourSlot, error) {
@@ -220,7 +211,7 @@ func (s *Store) pagesSamples(ctx context.Context, dst []series.Sample, id series
 		if dst, err = s.samples(ctx, dst, name, e, from, to); err != nil {
 			return dst, err
 		}
-		dst = settle(dst, base, before)
+		dst = slot.Join(dst, base, before)
 	}
 	return dst, nil
 }

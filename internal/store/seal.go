@@ -86,7 +86,7 @@ func (s *Store) sealed(ctx context.Context, name string, e table.Entity, p Page,
 		if samples, err = slot.Decode(samples, one.data); err != nil {
 			return nil, fmt.Errorf("property %q: %w", one.name, err)
 		}
-		samples = settle(samples, 0, before)
+		samples = slot.Join(samples, 0, before)
 		if !one.Day {
 			blank = append(blank, table.Property{Name: one.name, Value: []byte{}})
 			remove = append(remove, unspill(row, one.name, e.Property(one.name))...)
