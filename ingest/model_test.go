@@ -19,7 +19,7 @@ import (
 //
 // DAYBOOK_MODEL_SEEDS=first:count runs other seeds than the usual ones.
 func TestModel(t *testing.T) {
-	first, count := seeds(t, 1, 40)
+	first, count := seeds(t, 1, 30)
 	for seed := first; seed < first+count; seed++ {
 		ops := plan(seed, 60)
 		err := runModel(t, ops)
