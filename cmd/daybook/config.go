@@ -91,7 +91,7 @@ func defaults() config {
 		Listen:    "127.0.0.1:9201",
 		DataDir:   "./data",
 		Log:       logConfig{slog.LevelInfo, "text"},
-		Table:     tableConfig{"daybook", 256, "a", 64 * mebi},
+		Table:     tableConfig{"daybook", 256, "a", 32 * mebi},
 		Ingest:    ingestConfig{32 * mebi, 128 * mebi, 256 * mebi, 100_000},
 		WAL:       walConfig{4 << 30, 128 * mebi},
 		Flush:     flushConfig{duration(5 * time.Minute), 32 * mebi},
