@@ -83,12 +83,15 @@ const liveBytes = 1 << 10
 
 // quiet tells whether nothing has come for a while, so that what is in memory may as well be flushed now.
 func (in *Ingester) quiet() bool {
-	select {
+	if in.head.unflushed.Load() <= 0 {
+		return false
+	}
+	select { // only now: what is counted as unflushed has been told of before
 	case <-in.grown:
 		in.lastGrown = time.Now()
 	default:
 	}
-	return in.head.unflushed.Load() > 0 && time.Since(in.lastGrown) >= quietAfter
+	return time.Since(in.lastGrown) >= quietAfter
 }
 
 const quietAfter = 30 * time.Second

@@ -53,12 +53,11 @@ func (in *Ingester) Write(ctx context.Context, body []byte) (Result, error) {
 	if err := r.decode(body, n); err != nil {
 		return Result{}, err
 	}
-	err = in.take(r)
-	in.head.unflushed.Add(r.fresh)
-	if err != nil {
-		return Result{}, err
+	if err = in.take(r); err == nil {
+		err = in.persist(r, body)
 	}
-	if err := in.persist(r, body); err != nil {
+	in.head.unflushed.Add(r.fresh) // after the flush loop was told that the log has grown; see quiet
+	if err != nil {
 		return Result{}, err
 	}
 	in.metrics.count(r)
