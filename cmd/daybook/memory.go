@@ -6,7 +6,7 @@ import (
 )
 
 // gcPercent is less than Go's default of 100. Most of the heap are samples and blocks without pointers, so that
-// collecting more often costs little (some per cent of the CPU under full load) and saves a third of the memory.
+// collecting more often costs little: some per cent of the CPU under full load.
 const gcPercent = 40
 
 // tuneMemory sets how much garbage may pile up, unless the environment says it (GOGC).
