@@ -1,8 +1,9 @@
 // Package slot turns samples into bytes and back: a slot is the samples of one series for an hour, or for a dense whole
 // day. It keeps every sample bit for bit, needs a little over a byte for a reading with two decimal places and next to
-// nothing for what does not change, and knows nothing of where slots are kept.
+// nothing for what does not change, and knows nothing of where slots are kept. Native histograms and exemplars have
+// slots of their own; the first byte tells the kinds apart.
 //
-// # A slot
+// # A slot of floats
 //
 //	+---------+-------+-------+-------+------------+------------+------------+-------+
 //	| version | start | count | first | last       | times      | values     | check |
@@ -104,8 +105,62 @@
 //	            000                       padding
 //	2b 77       check
 //
+// # A slot of histograms
+//
+// Times and sums are what a slot of floats is for: one stands in front. The rest of each histogram is a record of the
+// body.
+//
+//	+---------+--------+----------------+---------------+-------+
+//	| version | length | sums           | body          | check |
+//	| 1       | v      | slot of floats | record ...    | 2     |
+//	+---------+--------+----------------+---------------+-------+
+//
+//	version  0x20, plus 1 if the body is "packed": a zstd frame, which has the length of what is in it
+//	length   of the slot of sums
+//
+// A record keeps what the sender sent, in the layout that he chose. Mostly that is the layout of the histogram before,
+// and its numbers are little more.
+//
+//	+------+------+--------+-----------------+-----------+-----------+-------+
+//	| head | hint | layout | count of zeros  | positive  | negative  | count |
+//	| 1    | 1    |        | n               | n ...     | n ...     | n     |
+//	+------+------+--------+-----------------+-----------+-----------+-------+
+//	        \ & 8  \ & 4
+//
+//	head    bits 0-1: 0 an integer histogram; 1 a float histogram, all of whose numbers are whole; 2 any float histogram
+//	        4: a layout follows, and numbers stand for themselves. Otherwise the layout is that of the histogram before,
+//	        which is of the same kind, and each number is the difference to the same one there
+//	        8: the counter reset hint follows. Otherwise it is the one before, of the first histogram 0
+//	layout  z schema; 8 bytes, the zero threshold; twice, for positive and negative: v how many spans, for each of them
+//	        z offset, v length; v how many positive and v how many negative numbers; v how many custom values, each of 8
+//	        bytes
+//	n       kinds 0 and 1: z. Buckets are counts, not differences of neighbours as in an integer histogram. count is what
+//	        is more than zeros and buckets together: mostly 0
+//	        kind 2: a float64, of which "difference" is the exclusive or: a byte, 16 times the number of zero bytes in
+//	        front and the number of bytes that follow; then these, the highest first. What is missing are zeros
+//
+// Arithmetic is modulo 1<<64. The spans may promise other numbers of buckets than there are: nobody here looks.
+//
+// # A slot of exemplars
+//
+//	+---------+-------+-------+-------+------+--------------+-------+
+//	| version | start | count | first | last | body         | check |
+//	| 1       | z     | v     | v     | v    | exemplar ... | 2     |
+//	+---------+-------+-------+-------+------+--------------+-------+
+//	                          \ count > 0
+//
+//	version   0x30, plus 1 if the body is packed, as above
+//	first     as in a slot of floats
+//	last      the time of the last one in ms after the first
+//	exemplar  v ms since the one before, of the first 0
+//	          a float64 as in a record of kind 2, by its difference to the value before, of the first to 0
+//	          v how many labels; for each v length and name, v length and value
+//
 // # Trust
 //
 // Decode is safe with any bytes: it never panics, and a slot makes it allocate no more than the samples it claims to have,
-// at most 64 MiB. The check finds damage by accident, not by intent.
+// at most 64 MiB. DecodeHistograms and DecodeExemplars take at most MaxBytes, 64 MiB, for what is packed, and at most as
+// much again for what comes of it, which is also no more than some 100 times the bytes that are there. Whether there can
+// be as many things as are claimed is checked against the bytes that are left before memory is taken for them; spans are
+// two numbers each and never expanded. The check finds damage by accident, not by intent.
 package slot

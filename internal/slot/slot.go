@@ -42,12 +42,14 @@ func (e Encoding) String() string {
 	return fmt.Sprintf("Encoding(%d)", uint8(e))
 }
 
-// Info is what a slot says about itself. First and Last are the times of its first and last sample; without samples they
-// are the start.
+// Info is what a slot says about itself. First and Last are the times of the first and the last that it holds; where it
+// holds nothing they are the start.
 type Info struct {
+	Kind        Kind
 	Start       series.Hour
 	Count       int
-	Encoding    Encoding
+	Encoding    Encoding // of floats, and of the sums of histograms
+	Packed      bool     // histograms and exemplars: their body is compressed
 	First, Last series.Millis
 }
 
@@ -193,12 +195,6 @@ func (e *encoder) appendSteps(dst []byte) []byte {
 	return e.steps.append(dst)
 }
 
-// Inspect reads what a slot says about itself without decoding it, and without verifying its checksum.
-func Inspect(b []byte) (Info, error) {
-	h, _, err := readHeader(b)
-	return h.Info, err
-}
-
 // header is Info and what else is needed to go on.
 type header struct {
 	Info
@@ -208,10 +204,14 @@ type header struct {
 
 // readHeader returns the header and what follows it, without the checksum.
 func readHeader(b []byte) (h header, rest []byte, err error) {
-	if len(b) == 0 {
-		return h, nil, fmt.Errorf("%w: no bytes", ErrCorrupt)
+	kind, err := kindOf(b)
+	if err != nil {
+		return h, nil, err
 	}
-	if b[0]&versionMask != version || b[0]&^(versionMask|flagsKnown) != 0 {
+	if kind != Floats {
+		return h, nil, fmt.Errorf("%w: %v where floats were expected", ErrKind, kind)
+	}
+	if b[0]&^(versionMask|flagsKnown) != 0 {
 		return h, nil, fmt.Errorf("%w: %#02x", ErrVersion, b[0])
 	}
 	h.Encoding = Encoding(b[0] & flagXOR)
@@ -263,8 +263,8 @@ func Decode(dst []series.Sample, b []byte) ([]series.Sample, error) {
 	if err != nil {
 		return dst, err
 	}
-	if n := len(b) - checkSize; check(b[:n]) != binary.LittleEndian.Uint16(b[n:]) {
-		return dst, fmt.Errorf("%w: its checksum is wrong", ErrCorrupt)
+	if err := verify(b); err != nil {
+		return dst, err
 	}
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
@@ -359,6 +359,17 @@ func (p *parser) uvarint() uint64 {
 		p.fail("it ends early")
 		return 0
 	}
+	p.b = p.b[n:]
+	return v
+}
+
+// take gives the next n bytes.
+func (p *parser) take(n uint64) []byte {
+	if n > uint64(len(p.b)) {
+		p.fail("it ends early")
+		return nil
+	}
+	v := p.b[:n]
 	p.b = p.b[n:]
 	return v
 }

@@ -232,8 +232,8 @@ func TestDamage(t *testing.T) {
 			got, err := Decode(nil, b)
 			if err == nil {
 				t.Errorf("%s: no error with bit %d flipped", s.name, i)
-			} else if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
-				t.Errorf("%s: bit %d flipped: error %v is neither ErrCorrupt nor ErrVersion", s.name, i, err)
+			} else if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) && !errors.Is(err, ErrKind) {
+				t.Errorf("%s: bit %d flipped: error %v is neither ErrCorrupt nor ErrVersion nor ErrKind", s.name, i, err)
 			}
 			if got != nil {
 				t.Errorf("%s: samples beside an error", s.name)
@@ -246,7 +246,7 @@ func TestDamage(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	b := Encode(nil, start, every15s(1, 2, 3))
-	for _, first := range []byte{0x00, 0x20, 0x18, 0x7f, 0x80, 0xf0, 0xff} {
+	for _, first := range []byte{0x00, 0x40, 0x18, 0x7f, 0x80, 0xf0, 0xff} {
 		b[0] = first
 		if _, err := Decode(nil, b); !errors.Is(err, ErrVersion) {
 			t.Errorf("first byte %#x: %v, want ErrVersion", first, err)
