@@ -301,7 +301,7 @@ func (s *memSeries) learn(ctx context.Context, from *store.Store, hours []*hourB
 		}
 		var stored []series.Sample
 		for _, one := range ring {
-			if one.Hour != b.hour {
+			if one.Hour != b.hour || one.Kind != slot.Floats {
 				continue
 			}
 			if stored, err = slot.Decode(stored, one.Data); err != nil {
@@ -344,7 +344,7 @@ func (s *memSeries) learnTop(ring []store.HourSlot) {
 
 // withPage adds to stored what the page has of an hour. Before its day is closed a page may have late hours too.
 func withPage(ctx context.Context, from *store.Store, id series.ID, h series.Hour, stored []series.Sample) ([]series.Sample, error) {
-	data, err := from.OwnPageHour(ctx, id, h)
+	data, err := from.OwnPageHour(ctx, id, h, slot.Floats)
 	if err != nil || len(data) == 0 {
 		return stored, err
 	}

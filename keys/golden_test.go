@@ -117,6 +117,8 @@ func TestDocExample(t *testing.T) {
 	for _, want := range []string{
 		string(n.Partition(n.Of(id), "")) + "         " + page,
 		string(n.Partition(n.Of(id), "acme")),
+		"metadata   " + string(keys.MetadataRow("up"))[:8] + "…",
+		string(keys.MetadataPartition("acme")),
 		"id " + id.String()[:8] + "…",
 	} {
 		if !strings.Contains(string(doc), want) {
@@ -186,21 +188,43 @@ func TestGoldenTables(t *testing.T) {
 
 func TestGoldenProperties(t *testing.T) {
 	var g golden
-	g.heading("RingProperty: hour, writer => property")
-	for _, h := range []series.Hour{-27, -26, -25, -2, -1, 0, 1, 23, 24, 25, 26, 51, 52, 498888, 498913, 498914} {
-		g.line(fmt.Sprintf("%d %s, a", h, h.Start().Time().Format("2006-01-02T15")), keys.RingProperty(h, "a"))
+	ringHours := []series.Hour{-27, -26, -25, -2, -1, 0, 1, 23, 24, 25, 26, 51, 52, 498888, 498913, 498914}
+	pageHours := []series.Hour{-25, -24, -23, -1, 0, 1, 9, 10, 23, 24, 498888, 498911, 498912}
+	for _, kind := range series.Kinds {
+		of := ""
+		if kind != series.Floats {
+			of = " of " + kind.String()
+			ringHours, pageHours = []series.Hour{-1, 0, 498888, 498913}, []series.Hour{-1, 0, 498911}
+		}
+		g.heading("RingProperty%s: hour, writer => property", of)
+		for _, h := range ringHours {
+			g.line(fmt.Sprintf("%d %s, a", h, h.Start().Time().Format("2006-01-02T15")), keys.RingProperty(kind, h, "a"))
+		}
+		g.heading("HourProperty%s: hour, writer => property", of)
+		for _, h := range pageHours {
+			g.line(fmt.Sprintf("%d %s, west1", h, h.Start().Time().Format("2006-01-02T15")), keys.HourProperty(kind, h, "west1"))
+		}
+		g.heading("DayProperty%s: writer => property", of)
+		for _, writer := range []string{"a", "1", "abcd1234"} {
+			g.line(writer, keys.DayProperty(kind, writer))
+		}
 	}
-	g.heading("HourProperty: hour, writer => property")
-	for _, h := range []series.Hour{-25, -24, -23, -1, 0, 1, 9, 10, 23, 24, 498888, 498911, 498912} {
-		g.line(fmt.Sprintf("%d %s, west1", h, h.Start().Time().Format("2006-01-02T15")), keys.HourProperty(h, "west1"))
-	}
-	g.heading("DayProperty: writer => property")
-	g.line("a", keys.DayProperty("a"))
-	g.line("1", keys.DayProperty("1"))
-	g.line("abcd1234", keys.DayProperty("abcd1234"))
 	g.heading("PartProperty: property, n => property")
 	for _, n := range []int{0, 1, 2, 9, 10, 17} {
 		g.line(fmt.Sprintf("d_a, %d", n), keys.PartProperty("d_a", n))
 	}
 	g.check(t, "properties")
+}
+
+func TestGoldenMetadata(t *testing.T) {
+	var g golden
+	g.heading("MetadataPartition: tenant => partition")
+	for _, tenant := range []string{"", "acme", "a-b_9"} {
+		g.line(fmt.Sprintf("%q", tenant), keys.MetadataPartition(tenant))
+	}
+	g.heading("MetadataRow: family => row")
+	for _, family := range []string{"", "up", "http_requests_total", "é", "it's a/b\\c#d?e"} {
+		g.line(fmt.Sprintf("%q", family), keys.MetadataRow(family))
+	}
+	g.check(t, "metadata")
 }

@@ -24,6 +24,7 @@ var (
 	buckets = rapid.SampledFrom([]keys.Buckets{16, 256, 4096})
 	tenants = rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[0-9a-z_-]{1,64}`))
 	writers = rapid.StringMatching(`[0-9a-z]{1,8}`)
+	kinds   = rapid.SampledFrom(series.Kinds[:])
 )
 
 func clip(d series.Day) series.Day { return min(max(d, keys.FirstDay), keys.LastDay) }
@@ -75,7 +76,7 @@ func TestSpillRowsFollowTheirPage(t *testing.T) {
 	id := keys.SeriesID("", up)
 	rapid.Check(t, func(t *rapid.T) {
 		d := series.Day(rapid.Int32Range(int32(keys.FirstDay)+1, int32(keys.LastDay)).Draw(t, "day"))
-		property := keys.DayProperty(writers.Draw(t, "writer"))
+		property := keys.DayProperty(kinds.Draw(t, "kind"), writers.Draw(t, "writer"))
 		rows := []keys.Row{keys.PageRow(id, d)}
 		for n := range 100 {
 			rows = append(rows, keys.SpillRow(rows[0], property, n))
@@ -240,7 +241,8 @@ func TestNamesFitTheService(t *testing.T) {
 		writer, part := writers.Draw(t, "writer"), rapid.IntRange(0, 99).Draw(t, "part")
 		p := string(n.Partition(n.Of(id), tenants.Draw(t, "tenant")))
 		page := keys.PageRow(id, d)
-		properties := []string{keys.RingProperty(h, writer), keys.HourProperty(h, writer), keys.DayProperty(writer)}
+		kind := kinds.Draw(t, "kind")
+		properties := []string{keys.RingProperty(kind, h, writer), keys.HourProperty(kind, h, writer), keys.DayProperty(kind, writer)}
 		var all []table.Property
 		for _, name := range properties {
 			all = append(all, table.Property{Name: name})
@@ -251,7 +253,7 @@ func TestNamesFitTheService(t *testing.T) {
 		all = slices.CompactFunc(all, func(a, b table.Property) bool { return a.Name == b.Name })
 		slices.SortFunc(all, func(a, b table.Property) int { return strings.Compare(a.Name, b.Name) })
 		all = slices.CompactFunc(all, func(a, b table.Property) bool { return a.Name == b.Name })
-		for _, row := range []keys.Row{keys.SeriesRow(id), page, keys.SpillRow(page, keys.DayProperty(writer), part)} {
+		for _, row := range []keys.Row{keys.SeriesRow(id), page, keys.SpillRow(page, keys.DayProperty(kind, writer), part)} {
 			if err := table.CheckTransaction(p, []table.Operation{{Row: string(row), Properties: all}}); err != nil {
 				t.Fatal(err)
 			}
@@ -364,14 +366,14 @@ func TestRingSlots(t *testing.T) {
 
 func TestPropertyRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		writer, h := writers.Draw(t, "writer"), hours.Draw(t, "hour")
+		writer, h, kind := writers.Draw(t, "writer"), hours.Draw(t, "hour"), kinds.Draw(t, "kind")
 		part := rapid.IntRange(0, 1000).Draw(t, "part")
 		for name, want := range map[string]keys.Property{
-			keys.DayProperty(writer):     {Day: true},
-			keys.HourProperty(h, writer): {Number: h.OfDay()},
-			keys.RingProperty(h, writer): {Number: keys.RingSlot(h)},
+			keys.DayProperty(kind, writer):     {Day: true},
+			keys.HourProperty(kind, h, writer): {Number: h.OfDay()},
+			keys.RingProperty(kind, h, writer): {Number: keys.RingSlot(h)},
 		} {
-			want.Writer, want.Part = writer, part
+			want.Kind, want.Writer, want.Part = kind, writer, part
 			if got, ok := keys.ParseProperty(keys.PartProperty(name, part)); !ok || got != want {
 				t.Fatalf("%q is read as %+v, %v; want %+v", keys.PartProperty(name, part), got, ok, want)
 			}
@@ -382,6 +384,7 @@ func TestPropertyRoundTrip(t *testing.T) {
 func TestParsePropertyRefuses(t *testing.T) {
 	for _, name := range []string{"", "_", "d", "d_", "h00", "h00_", "h26_a", "h99_a", "h1_a", "h001_a", "H00_a", "D_a", "x_a", "labels",
 		"version", "closed", "h+5_a", "h-1_a", "h 1_a", "h0x_a", "h1e_a", "d_A", "d_a-b", "d_abcdefghi", "d_a_0", "d_a_-1", "d_a_+1", "d_a_01",
+		"n26_a", "n1_a", "xn_a", "x00", "y00_a", "hn_a", "dh_a", "ddn_a", "dn", "dnx_a", "nd_a", "dn00_a", "Dn_a", "dn_a_0",
 		"d_a_1_1", "d_a_", "d__1", "d_a_x", "d_a_99999999999999999999", "dd_a", "d1_a", "ﬂ0_a", "d_é"} {
 		if p, ok := keys.ParseProperty(name); ok {
 			t.Errorf("%q is read as %+v", name, p)
@@ -391,7 +394,8 @@ func TestParsePropertyRefuses(t *testing.T) {
 
 // What is read as a slot's property is written the same again: no two names are read alike.
 func FuzzParseProperty(f *testing.F) {
-	for _, name := range []string{"h00_a", "h25_a_1", "d_a", "d_west1_12", "h+5_a", "d_a_01", "labels", "h05_abcdefgh", "d_"} {
+	for _, name := range []string{"h00_a", "h25_a_1", "d_a", "d_west1_12", "h+5_a", "d_a_01", "labels", "h05_abcdefgh", "d_", "n05_a", "dn_a_3", "x25_a", "dx_a",
+		"y05_a", "dh_a"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
@@ -399,9 +403,9 @@ func FuzzParseProperty(f *testing.F) {
 		if !ok {
 			return
 		}
-		again := keys.DayProperty(p.Writer)
+		again := keys.DayProperty(p.Kind, p.Writer)
 		if !p.Day {
-			again = keys.RingProperty(series.Hour(p.Number), p.Writer)
+			again = keys.RingProperty(p.Kind, series.Hour(p.Number), p.Writer)
 		}
 		if again = keys.PartProperty(again, p.Part); again != name {
 			t.Errorf("%q is read as %+v, which is written %q", name, p, again)

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,14 +62,18 @@ func RingSlot(h series.Hour) int {
 	return n
 }
 
-// RingProperty is the ring's property for an hour's slot of a writer.
-func RingProperty(h series.Hour, writer string) string { return hourProperty(RingSlot(h), writer) }
+// RingProperty is the ring's property for an hour's slot of a kind and a writer.
+func RingProperty(kind series.Kind, h series.Hour, writer string) string {
+	return hourProperty(kind, RingSlot(h), writer)
+}
 
-// HourProperty is a page's property for an hour's slot of a writer.
-func HourProperty(h series.Hour, writer string) string { return hourProperty(h.OfDay(), writer) }
+// HourProperty is a page's property for an hour's slot of a kind and a writer.
+func HourProperty(kind series.Kind, h series.Hour, writer string) string {
+	return hourProperty(kind, h.OfDay(), writer)
+}
 
-// DayProperty is a page's property for the whole day's slot of a writer.
-func DayProperty(writer string) string { return "d_" + writer }
+// DayProperty is a page's property for the whole day's slot of a kind and a writer.
+func DayProperty(kind series.Kind, writer string) string { return dayPrefixes[kind] + "_" + writer }
 
 // PartProperty is the property that holds the n-th part of a value too large for one property; part 0 is the
 // property itself.
@@ -79,12 +84,19 @@ func PartProperty(property string, n int) string {
 	return property + "_" + strconv.Itoa(n)
 }
 
-func hourProperty(n int, writer string) string {
-	return string([]byte{'h', byte('0' + n/10), byte('0' + n%10), '_'}) + writer
+// What the names of the kinds' properties begin with, by kind.
+var (
+	hourLetters = [...]byte{series.Floats: 'h', series.Histograms: 'n', series.Exemplars: 'x'}
+	dayPrefixes = [...]string{series.Floats: "d", series.Histograms: "dn", series.Exemplars: "dx"}
+)
+
+func hourProperty(kind series.Kind, n int, writer string) string {
+	return string([]byte{hourLetters[kind], byte('0' + n/10), byte('0' + n%10), '_'}) + writer
 }
 
 // Property is what the name of a slot's property says.
 type Property struct {
+	Kind   series.Kind
 	Day    bool   // a whole day's slot; otherwise an hour's
 	Number int    // which hour's: of the day in a page, of the ring in the ring
 	Writer string // whose
@@ -106,13 +118,24 @@ func ParseProperty(name string) (p Property, ok bool) {
 		}
 		p.Part = n
 	}
-	if fields[0] == "d" {
-		p.Day = true
-		return p, true
+	ok = p.readHead(fields[0])
+	return p, ok
+}
+
+// readHead reads what stands before the writer.
+func (p *Property) readHead(head string) (ok bool) {
+	if n := slices.Index(dayPrefixes[:], head); n >= 0 {
+		p.Kind, p.Day = series.Kind(n), true
+		return true
 	}
-	if len(fields[0]) != 3 || fields[0][0] != 'h' || !only(fields[0][1:], isDigit) {
-		return p, false
+	if len(head) != 3 || !only(head[1:], isDigit) {
+		return false
 	}
-	p.Number = int(fields[0][1]-'0')*10 + int(fields[0][2]-'0')
-	return p, p.Number < RingSlots
+	n := slices.Index(hourLetters[:], head[0])
+	if n < 0 {
+		return false
+	}
+	p.Kind = series.Kind(n)
+	p.Number = int(head[1]-'0')*10 + int(head[2]-'0')
+	return p.Number < RingSlots
 }

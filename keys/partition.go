@@ -59,6 +59,14 @@ func (n Buckets) Partition(bucket int, tenant string) Partition {
 	return Partition(p)
 }
 
+// MetadataPartition is the partition, of the table Meta, of what is known of a tenant's metric families.
+func MetadataPartition(tenant string) Partition {
+	if tenant == "" {
+		return "metadata"
+	}
+	return Partition("metadata-" + tenant)
+}
+
 // CheckTenant refuses a tenant whose name cannot stand in a key.
 func CheckTenant(tenant string) error {
 	if len(tenant) < 1 || len(tenant) > 64 || !only(tenant, isKeyByte) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/zeebo/xxh3"
+
 	"daybook/internal/series"
 )
 
@@ -28,6 +30,16 @@ func PageRow(id series.ID, day series.Day) Row {
 	}
 	return Row(strconv.AppendInt(b, reversed, 10))
 }
+
+// MetadataRow is the row of what is known of a metric family: a hash of its name, XXH3 of 128 bits. The name itself is
+// in the entity, so that a collision of hashes is noticed.
+func MetadataRow(family string) Row {
+	sum := xxh3.HashString128(family).Bytes()
+	return Row(hexID(sum))
+}
+
+// IsMetadataRow tells the row of a metric family from the rows that hold pieces of one with a long text.
+func IsMetadataRow(row Row) bool { return len(row) == 2*len(series.ID{}) }
 
 // SpillRow is the n-th row that holds a piece of a property too large for the entity at row.
 func SpillRow(row Row, property string, n int) Row {

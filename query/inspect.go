@@ -7,9 +7,11 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"daybook/internal/index"
+	"daybook/internal/series"
 	"daybook/internal/store"
 )
 
@@ -72,31 +74,85 @@ func (w *textWriter) printf(format string, args ...any) {
 }
 
 func (w *textWriter) entity(d store.Description, ring string) {
-	samples, bytes := 0, 0
+	var counts, sizes [len(series.Kinds)]int
 	for _, one := range d.Slots {
-		samples, bytes = samples+one.Info.Count, bytes+one.Bytes
+		counts[one.Info.Kind] += one.Info.Count
+		sizes[one.Info.Kind] += one.Bytes
 	}
 	what := "page"
 	if d.Table == ring {
 		what = "ring"
 	}
-	w.printf("  %s, table %s, row %s: %d slots, %d samples, %d bytes", what, d.Table, d.Key.Row, len(d.Slots), samples, bytes)
-	if samples > 0 {
-		w.printf(", %.2f a sample", float64(bytes)/float64(samples))
+	w.printf("  %s, table %s, row %s: %d slots", what, d.Table, d.Key.Row, len(d.Slots))
+	for _, kind := range series.Kinds {
+		if n := counts[kind]; n > 0 {
+			w.printf(", %d %s, %d bytes, %.2f %s", n, words[kind].many, sizes[kind], float64(sizes[kind])/float64(n), words[kind].one)
+		}
 	}
 	w.printf("\n")
-	if len(d.Slots) == 0 {
-		return
+	for _, kind := range series.Kinds {
+		w.slots(kind, d.Slots)
 	}
+}
+
+// words are what the kinds are called.
+var words = [...]struct{ one, many string }{
+	series.Floats:     {"a sample", "samples"},
+	series.Histograms: {"a histogram", "histograms"},
+	series.Exemplars:  {"an exemplar", "exemplars"},
+}
+
+// slots prints a table of the slots of one kind, where there are any.
+func (w *textWriter) slots(kind series.Kind, all []store.SlotDescription) {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "    slot\tholds\tsamples\tbytes\tencoding\tfirst\t\tlast\t")
-	for _, one := range d.Slots {
+	first := true
+	for _, one := range all {
+		if one.Info.Kind != kind {
+			continue
+		}
+		if first {
+			fmt.Fprintf(columns, "    slot\tholds\t%s\tbytes\tencoding\tfirst\t\tlast\t\n", words[kind].many)
+			first = false
+		}
 		fmt.Fprintf(columns, "    %s\t%s\t%d\t%d\t%s\t%s\t%v\t%s\t%v\n", one.Property, holds(one), one.Info.Count, one.Bytes,
-			one.Info.Encoding, one.Info.First.Time().Format(timeOfDay), one.First.V, one.Info.Last.Time().Format(timeOfDay), one.Last.V)
+			encoding(one), one.Info.First.Time().Format(timeOfDay), valueText(kind, one.First),
+			one.Info.Last.Time().Format(timeOfDay), valueText(kind, one.Last))
 	}
 	if err := columns.Flush(); w.err == nil {
 		w.err = err
 	}
+}
+
+func encoding(one store.SlotDescription) string {
+	if one.Info.Kind == series.Floats {
+		return one.Info.Encoding.String()
+	}
+	if one.Info.Packed {
+		return "packed"
+	}
+	return "plain"
+}
+
+// valueText gives one thing of a slot in a few words.
+func valueText(kind series.Kind, v store.Value) string {
+	switch {
+	case kind == series.Exemplars:
+		return fmt.Sprintf("%v %s", v.Exemplar.V, v.Exemplar.Labels)
+	case v.Histogram.Int != nil:
+		h := v.Histogram.Int
+		return histogramText("integer", h.Schema, len(h.PositiveBuckets)+len(h.NegativeBuckets), float64(h.Count), h.Sum)
+	case v.Histogram.Float != nil:
+		h := v.Histogram.Float
+		return histogramText("float", h.Schema, len(h.PositiveBuckets)+len(h.NegativeBuckets), h.Count, h.Sum)
+	}
+	return fmt.Sprint(v.Sample.V)
+}
+
+func histogramText(kind string, schema int32, buckets int, count, sum float64) string {
+	if value.IsStaleNaN(sum) {
+		return "stale"
+	}
+	return fmt.Sprintf("%s, schema %d, %d buckets, count %v, sum %v", kind, schema, buckets, count, sum)
 }
 
 const timeOfDay = "15:04:05.000"

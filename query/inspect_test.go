@@ -4,12 +4,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+
 	"daybook/internal/series"
+	"daybook/internal/slot"
+	"daybook/internal/store"
 )
 
 var update = flag.Bool("update", false, "rewrite the files in testdata with what Inspect prints now")
@@ -26,6 +33,7 @@ func TestInspect(t *testing.T) {
 	entry := w.load(metric("cpu", "mode", "idle"), steps(midnight.Add(time.Hour), w.now, 15*time.Second, hundredths))
 	w.head.samples[entry.ID] = steps(w.now, w.now.Add(time.Minute), 15*time.Second, hundredths)
 	w.listed(metric("cpu", "mode", "never"))
+	w.loadKinds(metric("latency"), series.MillisOf(w.now).Hour())
 
 	var text strings.Builder
 	for _, selector := range []string{`cpu`, `cpu{mode="nobody"}`} {
@@ -33,6 +41,7 @@ func TestInspect(t *testing.T) {
 		fmt.Fprintln(&text, "--")
 	}
 	w.ok(Inspect(t.Context(), &text, w.store, w.index, `{mode="user"}`))
+	w.ok(Inspect(t.Context(), &text, w.store, w.index, `latency`))
 	const file = "testdata/inspect.golden"
 	if *update {
 		w.ok(os.WriteFile(file, []byte(text.String()), 0o644))
@@ -42,6 +51,26 @@ func TestInspect(t *testing.T) {
 	if text.String() != string(want) {
 		t.Errorf("%s has\n%s\nand now it is\n%s", file, want, text.String())
 	}
+}
+
+// loadKinds writes an hour of a series with native histograms and exemplars, and one with a stale marker and no exemplar.
+func (w *world) loadKinds(ls labels.Labels, h series.Hour) {
+	w.Helper()
+	first := &histogram.Histogram{
+		Schema: 3, Count: 6, Sum: 1.5, PositiveSpans: []histogram.Span{{Offset: -2, Length: 3}}, PositiveBuckets: []int64{1, 1, 1},
+	}
+	stale := &histogram.FloatHistogram{Sum: math.Float64frombits(value.StaleNaN)}
+	at := (h - 1).Start()
+	write := store.Write{ID: w.listed(ls).ID, Top: h, Slots: []store.HourSlot{
+		{Hour: h - 1, Kind: slot.Histograms, Data: slot.EncodeHistograms(nil, h-1, []series.Histogram{{T: at, Int: first}, {T: at + 15_000, Int: first}})},
+		{Hour: h - 1, Kind: slot.Exemplars, Data: slot.EncodeExemplars(nil, h-1, []series.Exemplar{
+			{T: at + 1, V: 0.25, Labels: labels.FromStrings("trace_id", "2f1a")}, {T: at + 15_000, V: 0.5},
+		})},
+		{Hour: h, Kind: slot.Histograms, Data: slot.EncodeHistograms(nil, h, []series.Histogram{
+			{T: h.Start(), Float: first.ToFloat(nil)}, {T: h.Start() + 15_000, Float: stale},
+		})},
+	}}
+	w.ok(w.store.WriteHours(w.Context(), w.store.Bucket(write.ID), series.MillisOf(w.now), []store.Write{write}))
 }
 
 func TestInspectMany(t *testing.T) {

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/model/labels"
+
 	"daybook/internal/series"
 	"daybook/internal/slot"
 	"daybook/internal/store"
@@ -196,7 +199,7 @@ func (w *world) write(p *process) error {
 			p.hours[n][h] = have
 		}
 		w.grow(have, h)
-		one.Slots = append(one.Slots, store.HourSlot{Hour: h, Data: slot.Encode(nil, h, have.samples)})
+		one.Slots = append(one.Slots, slotsOf(h, have.samples)...)
 	}
 	for h := range p.hours[n] {
 		one.Top = max(one.Top, h)
@@ -204,10 +207,102 @@ func (w *world) write(p *process) error {
 	if err := w.flush(p, one); err != nil {
 		return err
 	}
-	for _, s := range one.Slots {
+	for _, s := range one.Slots { // of all kinds of an hour, the same
 		p.hours[n][s.Hour].acked = slices.Clone(p.hours[n][s.Hour].samples)
 	}
 	return nil
+}
+
+// slotsOf gives an hour of a series, in all kinds: with the samples go histograms and exemplars. Those that the series
+// does not have at these times are not written.
+func slotsOf(h series.Hour, samples []series.Sample) (slots []store.HourSlot) {
+	var histograms []series.Histogram
+	var exemplars []series.Exemplar
+	for _, s := range samples {
+		if s.T%18_000 == 0 {
+			histograms = append(histograms, histogramAt(s))
+		}
+		if s.T%12_000 == 0 {
+			exemplars = append(exemplars, exemplarAt(s))
+		}
+	}
+	slots = append(slots, store.HourSlot{Hour: h, Kind: slot.Floats, Data: slot.Encode(nil, h, samples)})
+	if len(histograms) > 0 {
+		slots = append(slots, store.HourSlot{Hour: h, Kind: slot.Histograms, Data: slot.EncodeHistograms(nil, h, histograms)})
+	}
+	if len(exemplars) > 0 {
+		slots = append(slots, store.HourSlot{Hour: h, Kind: slot.Exemplars, Data: slot.EncodeExemplars(nil, h, exemplars)})
+	}
+	return slots
+}
+
+func histogramAt(s series.Sample) series.Histogram {
+	return series.Histogram{T: s.T, Int: &histogram.Histogram{Schema: 1, Count: uint64(s.V), Sum: s.V}}
+}
+
+func exemplarAt(s series.Sample) series.Exemplar {
+	return series.Exemplar{T: s.T, V: s.V, Labels: labels.FromStrings("trace_id", fmt.Sprint(s.T))}
+}
+
+// thing is a sample, a histogram or an exemplar, by the sample that it goes with.
+type thing struct {
+	kind slot.Kind
+	series.Sample
+}
+
+// things are what slotsOf made of samples.
+func things(samples []series.Sample) (all []thing) {
+	for _, s := range samples {
+		all = append(all, thing{slot.Floats, s})
+		if s.T%18_000 == 0 {
+			all = append(all, thing{slot.Histograms, s})
+		}
+		if s.T%12_000 == 0 {
+			all = append(all, thing{slot.Exemplars, s})
+		}
+	}
+	return all
+}
+
+// thingsIn decodes a slot. What is not as slotsOf made it is no thing.
+func thingsIn(kind slot.Kind, data []byte) (all []thing, err error) {
+	switch kind {
+	case slot.Histograms:
+		histograms, err := slot.DecodeHistograms(nil, data)
+		return histogramThings(histograms), err
+	case slot.Exemplars:
+		exemplars, err := slot.DecodeExemplars(nil, data)
+		return exemplarThings(exemplars), err
+	}
+	samples, err := slot.Decode(nil, data)
+	return floatThings(samples), err
+}
+
+func floatThings(samples []series.Sample) (all []thing) {
+	for _, s := range samples {
+		all = append(all, thing{slot.Floats, s})
+	}
+	return all
+}
+
+func histogramThings(histograms []series.Histogram) (all []thing) {
+	for _, h := range histograms {
+		s := series.Sample{T: h.T, V: h.Int.Sum}
+		if slot.SameHistogram(h, histogramAt(s)) {
+			all = append(all, thing{slot.Histograms, s})
+		}
+	}
+	return all
+}
+
+func exemplarThings(exemplars []series.Exemplar) (all []thing) {
+	for _, x := range exemplars {
+		s := series.Sample{T: x.T, V: x.V}
+		if labels.Equal(x.Labels, exemplarAt(s).Labels) {
+			all = append(all, thing{slot.Exemplars, s})
+		}
+	}
+	return all
 }
 
 func (w *world) someHour() series.Hour {
@@ -260,9 +355,9 @@ func (w *world) check() {
 	}
 }
 
-func (w *world) rules(p *process, h series.Hour, closed series.Day, want []series.Sample, ring, page map[series.Sample]bool) {
+func (w *world) rules(p *process, h series.Hour, closed series.Day, want []series.Sample, ring, page map[thing]bool) {
 	w.Helper()
-	for _, s := range want {
+	for _, s := range things(want) {
 		inRing, inPage := ring[s], page[s]
 		switch {
 		case !inRing && !inPage:
@@ -285,10 +380,10 @@ func (w *world) closed(p *process) series.Day {
 	return series.Day(n)
 }
 
-// raw gives the samples of one writer in an entity.
-func (w *world) raw(writer, name string, id series.ID, row keys.Row) map[series.Sample]bool {
+// raw gives what one writer has in an entity.
+func (w *world) raw(writer, name string, id series.ID, row keys.Row) map[thing]bool {
 	w.Helper()
-	found := map[series.Sample]bool{}
+	found := map[thing]bool{}
 	key := table.Key{Partition: string(keys.Buckets(16).Partition(keys.Buckets(16).Of(id), "")), Row: string(row)}
 	e, err := w.svc.Get(context.Background(), name, key, nil)
 	if errors.Is(err, table.ErrNotFound) {
@@ -299,11 +394,11 @@ func (w *world) raw(writer, name string, id series.ID, row keys.Row) map[series.
 		if !isSlot || property.Writer != writer || len(p.Value) == 0 {
 			continue
 		}
-		samples, err := slot.Decode(nil, p.Value)
+		all, err := thingsIn(property.Kind, p.Value)
 		if err != nil {
 			w.fail("%s %s %s: %v", name, row, p.Name, err)
 		}
-		for _, s := range samples {
+		for _, s := range all {
 			found[s] = true
 		}
 	}
@@ -316,7 +411,7 @@ func (w *world) read(s *store.Store, n int) {
 	id, ctx := w.ids[n], context.Background()
 	recent := w.hour() - 24
 	from := min(recent, s.FirstOpen().FirstHour())
-	got, err := s.RingSamples(ctx, nil, id, from, w.hour()+1)
+	ring, err := s.RingSamples(ctx, nil, id, from, w.hour()+1)
 	if err != nil {
 		w.fail("the ring: %v", err)
 	}
@@ -324,19 +419,43 @@ func (w *world) read(s *store.Store, n int) {
 	if w.wild { // hours of the last day may have lost their place in the ring to hours of a clock that was ahead
 		last = (w.hour() + 1).Day()
 	}
-	got, _ = slot.Merge(nil, w.pages(s, id, first, last), got)
+	found := map[thing]bool{}
+	for _, got := range slices.Concat(floatThings(ring), floatThings(w.pages(s, id, first, last)), w.otherKinds(s, id, from, first, last)) {
+		found[got] = true
+	}
 	for _, p := range w.writers {
 		for h, have := range p.hours[n] {
 			if h.Day() < first || h > w.hour()+1 {
 				continue
 			}
-			for _, want := range have.acked {
-				if !slices.Contains(got, want) {
+			for _, want := range things(have.acked) {
+				if !found[want] {
 					w.fail("a reader misses %v of hour %d by writer %s", want, h-w.hour(), p.name)
 				}
 			}
 		}
 	}
+}
+
+// otherKinds gives the histograms and exemplars of the ring from an hour on, and of pages.
+func (w *world) otherKinds(s *store.Store, id series.ID, from series.Hour, first, last series.Day) []thing {
+	w.Helper()
+	ctx := context.Background()
+	histograms, err1 := s.RingHistograms(ctx, nil, id, from, w.hour()+1)
+	exemplars, err2 := s.RingExemplars(ctx, nil, id, from, w.hour()+1)
+	if err := errors.Join(err1, err2); err != nil {
+		w.fail("the ring: %v", err)
+	}
+	all := slices.Concat(histogramThings(histograms), exemplarThings(exemplars))
+	for day := first; day <= last; day++ {
+		histograms, err1 = s.PageHistograms(ctx, nil, id, day, day.FirstHour(), day.FirstHour()+23)
+		exemplars, err2 = s.PageExemplars(ctx, nil, id, day, day.FirstHour(), day.FirstHour()+23)
+		if err := errors.Join(err1, err2); err != nil {
+			w.fail("a page: %v", err)
+		}
+		all = slices.Concat(all, histogramThings(histograms), exemplarThings(exemplars))
+	}
+	return all
 }
 
 // pages reads a range of days at once, a month at a time, and compares with reading each.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"daybook/internal/series"
@@ -76,102 +77,104 @@ func (s *Store) closeRing(ctx context.Context, ring table.Entity, day series.Day
 		}
 	}
 	for d, slots := range byDay {
-		name := s.cfg.Tables.Pages(d)
-		samples, err := s.closedBefore(ctx, name, id, d)
-		if err != nil {
-			return pages, err
-		}
-		group, err := s.pageOf(ctx, Page{id, d}, samples, slots)
+		group, err := s.pageOf(ctx, Page{id, d}, slots)
 		if err != nil {
 			return pages, fmt.Errorf("series %v: %w", id, err)
 		}
+		name := s.cfg.Tables.Pages(d)
 		groups[name] = append(groups[name], group...)
 		pages++
 	}
 	return pages, nil
 }
 
-// closedBefore is what this writer's slot of a day holds already, where the day was closed once and opened again.
-func (s *Store) closedBefore(ctx context.Context, name string, id series.ID, day series.Day) ([]series.Sample, error) {
-	if day > s.highest {
-		return nil, nil
-	}
-	e, err := s.get(ctx, name, id, keys.PageRow(id, day), nil)
+// pageOf gives the operations that write the ring's hours of a day to its page: each kind folded into the slot of the
+// day. What that slot holds already, where the day was closed once and opened again, stays in it.
+func (s *Store) pageOf(ctx context.Context, p Page, hours []HourSlot) ([][]table.Operation, error) {
+	have, err := s.closedBefore(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	data, err := s.wholeValue(ctx, name, e, keys.DayProperty(s.cfg.Writer))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	return slot.Decode(nil, data)
-}
-
-// pageOf folds hours into the slot of their day, which holds samples already. A day too large for one transaction
-// stays in hours.
-func (s *Store) pageOf(ctx context.Context, p Page, samples []series.Sample, hours []HourSlot) ([][]table.Operation, error) {
-	for _, h := range hours {
-		before := len(samples)
-		var err error
-		if samples, err = slot.Decode(samples, h.Data); err != nil {
-			return nil, fmt.Errorf("hour %v: %w", h.Hour.Start().Time(), err)
-		}
-		samples = slot.Join(samples, 0, before)
-	}
 	page := entity{row: keys.PageRow(p.ID, p.Day)}
-	data, ok := daySlot(p.Day, samples)
-	if !ok {
-		return s.hoursOf(ctx, p, page, hours)
+	for _, kind := range series.Kinds {
+		var some []HourSlot
+		for _, h := range hours {
+			if h.Kind == kind {
+				some = append(some, h)
+			}
+		}
+		if err := s.foldInto(ctx, &page, p, kind, have, some); err != nil {
+			return nil, err
+		}
 	}
-	page.add(keys.DayProperty(s.cfg.Writer), data, s.dayInline())
 	return page.groups(), nil
 }
 
-// daySlot encodes a day, if it is not too large for that.
-func daySlot(day series.Day, samples []series.Sample) (data []byte, ok bool) {
-	if len(samples) > slot.MaxCount {
-		return nil, false
+// closedBefore is the page as it is, of a day that was closed once and opened again, and otherwise empty.
+func (s *Store) closedBefore(ctx context.Context, p Page) (table.Entity, error) {
+	if p.Day > s.highest {
+		return table.Entity{}, nil
 	}
-	data = slot.Encode(nil, day.FirstHour(), samples)
-	return data, len(data) <= maxSlot
+	return s.get(ctx, s.cfg.Tables.Pages(p.Day), p.ID, keys.PageRow(p.ID, p.Day), nil)
 }
 
-// hoursOf writes hours of a day as they are. The page may have one already with more in it than the ring, as late
-// samples went to the page only: that is kept.
-func (s *Store) hoursOf(ctx context.Context, p Page, page entity, hours []HourSlot) ([][]table.Operation, error) {
+// foldInto adds the day's slot of one kind to the page. A day too large for one slot stays in hours.
+func (s *Store) foldInto(ctx context.Context, page *entity, p Page, kind slot.Kind, have table.Entity, hours []HourSlot) error {
+	if len(hours) == 0 {
+		return nil
+	}
+	property := keys.DayProperty(kind, s.cfg.Writer)
+	before, err := s.wholeValue(ctx, s.cfg.Tables.Pages(p.Day), have, property)
+	if err != nil {
+		return err
+	}
+	var slots [][]byte
+	if len(before) > 0 {
+		slots = append(slots, before)
+	}
+	for _, h := range hours {
+		slots = append(slots, h.Data)
+	}
+	data, fits, err := daySlot(p.Day, slots)
+	if err != nil {
+		return err
+	}
+	if !fits {
+		return s.keepHours(ctx, page, p, hours)
+	}
+	page.add(property, data, s.inline(kind).day)
+	return nil
+}
+
+// daySlot folds slots of one kind into that of a day; fits is false where it is too large for that.
+func daySlot(day series.Day, slots [][]byte) (data []byte, fits bool, err error) {
+	data, err = slot.Fold(day.FirstHour(), slots...)
+	if errors.Is(err, slot.ErrTooLarge) {
+		return nil, false, nil
+	}
+	return data, len(data) <= MaxSlot, err
+}
+
+// keepHours adds hours of a day to the page as they are. The page may have one already with more in it than the ring,
+// as what came late went to the page only: that is kept.
+func (s *Store) keepHours(ctx context.Context, page *entity, p Page, hours []HourSlot) error {
 	name := s.cfg.Tables.Pages(p.Day)
 	e, err := s.get(ctx, name, p.ID, page.row, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, h := range hours {
-		property := keys.HourProperty(h.Hour, s.cfg.Writer)
+		property := keys.HourProperty(h.Kind, h.Hour, s.cfg.Writer)
 		have, err := s.wholeValue(ctx, name, e, property)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if h.Data, err = union(h.Hour, have, h.Data); err != nil {
-			return nil, fmt.Errorf("hour %v: %w", h.Hour.Start().Time(), err)
+		if h.Data, err = slot.Union(h.Hour, have, h.Data); err != nil {
+			return fmt.Errorf("hour %v: %w", h.Hour.Start().Time(), err)
 		}
-		page.add(property, h.Data, s.hourInline())
+		page.add(property, h.Data, s.inline(h.Kind).hour)
 	}
-	return page.groups(), nil
-}
-
-// union is the slot of the samples of two slots of an hour, the first of which may be missing.
-func union(hour series.Hour, first, second []byte) ([]byte, error) {
-	if len(first) == 0 {
-		return second, nil
-	}
-	samples, err := slot.Decode(nil, first)
-	if err != nil {
-		return nil, err
-	}
-	before := len(samples)
-	if samples, err = slot.Decode(samples, second); err != nil {
-		return nil, err
-	}
-	return slot.Encode(nil, hour, slot.Join(samples, 0, before)), nil
+	return nil
 }
 
 // SetClosed writes down that the days up to day are closed. All buckets must have been closed up to it.

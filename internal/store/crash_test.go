@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"daybook/internal/series"
+	"daybook/internal/slot"
 	"daybook/internal/store"
 	"daybook/internal/table"
 	"daybook/internal/table/tabletest"
 	"daybook/keys"
 )
 
-// life is a story of two series over two days, a step at a time; each step may be repeated.
+// life is a story of two series over two days, a step at a time; each step may be repeated. Where samples are written,
+// histograms and exemplars are, too.
 type life struct {
 	ids   [2]series.ID
 	days  [2]series.Day
@@ -58,9 +60,9 @@ func (l *life) begin() {
 
 // write adds a step that writes an hour; more samples of the same hour hold those of before.
 func (l *life) write(which int, now, h series.Hour, samples []series.Sample) {
-	id, data := l.ids[which], encoded(h, samples)
+	id, slots := l.ids[which], kindsOf(h, samples)
 	l.steps = append(l.steps, func(ctx context.Context, s *store.Store) error {
-		err := s.WriteHours(ctx, s.Bucket(id), now.Start(), []store.Write{{ID: id, Slots: []store.HourSlot{data}, Top: max(now, h)}})
+		err := s.WriteHours(ctx, s.Bucket(id), now.Start(), []store.Write{{ID: id, Slots: slots, Top: max(now, h)}})
 		if err == nil {
 			l.want[id][h] = samples
 		}
@@ -83,9 +85,13 @@ func (l *life) check(t *testing.T, s *store.Store, what string) {
 	t.Helper()
 	for _, id := range l.ids {
 		got := everything(t, s, id, l.days[0], l.days[1])
+		histograms, exemplars := everyHistogram(t, s, id, l.days[0], l.days[1]), everyExemplar(t, s, id, l.days[0], l.days[1])
 		n := 0
 		for h, want := range l.want[id] {
-			contains(t, fmt.Sprintf("%s: hour %d", what, h-ten), got, want)
+			at := fmt.Sprintf("%s: hour %d", what, h-ten)
+			contains(t, at, got, want)
+			containsHistograms(t, at, histograms, histogramsOf(want))
+			containsExemplars(t, at, exemplars, exemplarsOf(want))
 			n += len(want)
 		}
 		if len(got) > n+2_500 { // what a write with a lost answer left may be more than was promised, but no other hour's
@@ -108,7 +114,14 @@ func (l *life) rule2(t *testing.T, s *store.Store, what string) {
 			if pages[day] == nil {
 				pages[day] = page(t, s, id, day)
 			}
-			contains(t, fmt.Sprintf("%s: the page of hour %d", what, h-ten), pages[day], want)
+			at := fmt.Sprintf("%s: the page of hour %d", what, h-ten)
+			contains(t, at, pages[day], want)
+			histograms, err := s.PageHistograms(t.Context(), nil, id, day, h, h)
+			ok(t, err)
+			containsHistograms(t, at, histograms, histogramsOf(want))
+			exemplars, err := s.PageExemplars(t.Context(), nil, id, day, h, h)
+			ok(t, err)
+			containsExemplars(t, at, exemplars, exemplarsOf(want))
 		}
 	}
 }
@@ -164,13 +177,14 @@ func crashes(t *testing.T, l *life, cfg store.Config, fault tabletest.Fault) (st
 	faulty.Heal()
 	l.check(t, s, what+", at the end")
 	for _, id := range l.ids {
-		n := 0
+		var all []series.Sample
 		for _, samples := range l.want[id] {
-			n += len(samples)
+			all, _ = slot.Merge(nil, all, samples)
 		}
-		if got := everything(t, s, id, l.days[0], l.days[1]); len(got) != n {
-			t.Fatalf("%s: %d samples at the end, %d were written", what, len(got), n)
+		if got := everything(t, s, id, l.days[0], l.days[1]); len(got) != len(all) {
+			t.Fatalf("%s: %d samples at the end, %d were written", what, len(got), len(all))
 		}
+		sameKinds(t, what+", at the end", s, id, l.days[0], l.days[1], all)
 	}
 	return struck
 }
@@ -203,7 +217,7 @@ func clockAhead(t *testing.T, n int) {
 	var want []series.Sample
 	hour := func(now, h series.Hour) {
 		t.Helper()
-		ok(t, put(s, now.Start(), id, h, noise(h, n)))
+		putKinds(t, s, now, id, kindsOf(h, noise(h, n))...)
 		want = join(want, noise(h, n))
 	}
 	hour(ten, ten-1)
@@ -224,6 +238,7 @@ func clockAhead(t *testing.T, n int) {
 	s = open(t, svc, keep, today+1)
 	ok(t, closeDays(t.Context(), s, today))
 	same(t, "the page, closed again", page(t, s, id, today), want)
+	sameKinds(t, "closed again", s, id, today-1, today+2, want)
 	for h := (today + 1).FirstHour(); h < ten+40; h++ { // the ring goes over what it had
 		hour(h, h)
 	}
@@ -232,6 +247,7 @@ func clockAhead(t *testing.T, n int) {
 	s = open(t, svc, keep, today+2)
 	ok(t, closeDays(t.Context(), s, today+1))
 	same(t, "everything", everything(t, s, id, today-1, today+2), want)
+	sameKinds(t, "everything", s, id, today-1, today+2, want)
 	e := read(t, svc, "daybookmeta", table.Key{Partition: "meta", Row: "writer-a"})
 	if len(e.Property("highest")) == 0 {
 		t.Error("the store has forgotten that it was ahead")

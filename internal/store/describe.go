@@ -18,13 +18,20 @@ type Description struct {
 	Slots []SlotDescription
 }
 
-// SlotDescription is what one slot holds.
+// SlotDescription is what one slot holds. First and Last, of the kind that it is of, are the first and the last.
 type SlotDescription struct {
 	Property    string
 	Bytes       int
 	Day         bool // a whole day's; otherwise an hour's
 	Info        slot.Info
-	First, Last series.Sample
+	First, Last Value
+}
+
+// Value is one thing of a slot's kind.
+type Value struct {
+	Sample    series.Sample
+	Histogram series.Histogram
+	Exemplar  series.Exemplar
 }
 
 // Describe gives the ring of a series and all its pages, the newest first.
@@ -68,17 +75,35 @@ func (s *Store) describe(ctx context.Context, name string, e table.Entity) (Desc
 		return d, err
 	}
 	for _, one := range slots {
-		samples, err := slot.Decode(nil, one.data)
-		if err != nil {
-			return d, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, one.name, err)
-		}
 		about := SlotDescription{Property: one.name, Bytes: len(one.data), Day: one.Day, Info: one.info}
-		if len(samples) > 0 {
-			about.First, about.Last = samples[0], samples[len(samples)-1]
+		if err := about.values(one.data); err != nil {
+			return d, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, one.name, err)
 		}
 		d.Slots = append(d.Slots, about)
 	}
 	return d, nil
+}
+
+// values decodes a slot and notes its ends.
+func (d *SlotDescription) values(data []byte) (err error) {
+	switch d.Info.Kind {
+	case slot.Floats:
+		d.First.Sample, d.Last.Sample, err = ends(floats, data)
+	case slot.Histograms:
+		d.First.Histogram, d.Last.Histogram, err = ends(histograms, data)
+	case slot.Exemplars:
+		d.First.Exemplar, d.Last.Exemplar, err = ends(exemplars, data)
+	}
+	return err
+}
+
+// ends gives the first and the last of what a slot holds.
+func ends[T any](r reader[T], data []byte) (first, last T, err error) {
+	all, err := r.decode(nil, data)
+	if err != nil || len(all) == 0 {
+		return first, last, err
+	}
+	return all[0], all[len(all)-1], nil
 }
 
 // PagesTable is the name of the table of the pages of a day.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"daybook/internal/series"
+	"daybook/internal/slot"
 	"daybook/internal/store"
 	"daybook/internal/table"
 	"daybook/internal/table/tabletest"
@@ -72,7 +73,7 @@ func TestLargeDays(t *testing.T) {
 		sealed, pieces int // the same when late hours were folded in
 	}{
 		{"whole", 60, 1, 0, 1, 0},
-		{"split", 720, 3, 0, 3, 0},
+		{"split", 600, 3, 0, 3, 0},
 		{"a row", 3_600, 1, 1, 1, 1},
 		{"rows", 5_000, 1, 2, 1, 2},
 		{"hours", 14_500, 24, 24, 24, 24}, // over 3 MB: it does not fit in a transaction
@@ -153,13 +154,13 @@ func TestDamaged(t *testing.T) {
 	split, _ := named("split")
 	ok(t, put(s, ten.Start(), spilled, ten, noise(ten, 9_000)))
 	for h := today.FirstHour(); h < (today + 1).FirstHour(); h++ {
-		ok(t, put(s, h.Start(), split, h, noise(h, 720)))
+		ok(t, put(s, h.Start(), split, h, noise(h, 600)))
 	}
 	ok(t, closeDays(t.Context(), s, today))
 
 	ringKey := key(s, spilled, keys.SeriesRow(spilled))
 	piece := ringKey
-	piece.Row = string(keys.SpillRow(keys.Row(ringKey.Row), keys.RingProperty(ten, "a"), 0))
+	piece.Row = string(keys.SpillRow(keys.Row(ringKey.Row), keys.RingProperty(slot.Floats, ten, "a"), 0))
 	inRing := func() error { _, err := s.RingSamples(t.Context(), nil, spilled, ten, ten); return err }
 	damage(t, svc, "daybookring", piece, inRing)
 	damage(t, svc, "daybookring", ringKey, inRing)

@@ -13,28 +13,69 @@ import (
 	"daybook/keys"
 )
 
+// reader is how slots of one kind are read.
+type reader[T any] struct {
+	kind   slot.Kind
+	decode func(dst []T, b []byte) ([]T, error)
+	join   func(dst []T, base, before int) []T
+}
+
+var (
+	floats     = reader[series.Sample]{slot.Floats, slot.Decode, slot.Join}
+	histograms = reader[series.Histogram]{slot.Histograms, slot.DecodeHistograms, slot.JoinHistograms}
+	exemplars  = reader[series.Exemplar]{slot.Exemplars, slot.DecodeExemplars, slot.JoinExemplars}
+)
+
 // RingSamples appends to dst the samples of the hours from..to (both included) that the ring of a series holds: one
 // point read. A series without a ring has none.
 func (s *Store) RingSamples(ctx context.Context, dst []series.Sample, id series.ID, from, to series.Hour) ([]series.Sample, error) {
-	return again(func() ([]series.Sample, error) {
-		e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), s.ringProject(from, to))
+	return fromRing(ctx, s, floats, dst, id, from, to)
+}
+
+// RingHistograms is RingSamples for native histograms.
+func (s *Store) RingHistograms(ctx context.Context, dst []series.Histogram, id series.ID, from, to series.Hour) ([]series.Histogram, error) {
+	return fromRing(ctx, s, histograms, dst, id, from, to)
+}
+
+// RingExemplars is RingSamples for exemplars.
+func (s *Store) RingExemplars(ctx context.Context, dst []series.Exemplar, id series.ID, from, to series.Hour) ([]series.Exemplar, error) {
+	return fromRing(ctx, s, exemplars, dst, id, from, to)
+}
+
+func fromRing[T any](ctx context.Context, s *Store, r reader[T], dst []T, id series.ID, from, to series.Hour) ([]T, error) {
+	return again(func() ([]T, error) {
+		e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), s.ringProject(r.kind, from, to))
 		if err != nil {
 			return dst, err
 		}
-		return s.samples(ctx, dst, s.cfg.Tables.Ring(), e, from, to)
+		return fromEntity(ctx, s, r, dst, s.cfg.Tables.Ring(), e, from, to)
 	})
 }
 
 // PageSamples appends to dst the samples of the hours from..to that the page of a day holds: one point read. Others of
 // the day may come with them.
 func (s *Store) PageSamples(ctx context.Context, dst []series.Sample, id series.ID, day series.Day, from, to series.Hour) ([]series.Sample, error) {
+	return fromPage(ctx, s, floats, dst, id, day, from, to)
+}
+
+// PageHistograms is PageSamples for native histograms.
+func (s *Store) PageHistograms(ctx context.Context, dst []series.Histogram, id series.ID, day series.Day, from, to series.Hour) ([]series.Histogram, error) {
+	return fromPage(ctx, s, histograms, dst, id, day, from, to)
+}
+
+// PageExemplars is PageSamples for exemplars.
+func (s *Store) PageExemplars(ctx context.Context, dst []series.Exemplar, id series.ID, day series.Day, from, to series.Hour) ([]series.Exemplar, error) {
+	return fromPage(ctx, s, exemplars, dst, id, day, from, to)
+}
+
+func fromPage[T any](ctx context.Context, s *Store, r reader[T], dst []T, id series.ID, day series.Day, from, to series.Hour) ([]T, error) {
 	name := s.cfg.Tables.Pages(day)
-	return again(func() ([]series.Sample, error) {
+	return again(func() ([]T, error) {
 		e, err := s.get(ctx, name, id, keys.PageRow(id, day), nil)
 		if err != nil {
 			return dst, err
 		}
-		return s.samples(ctx, dst, name, e, from, to)
+		return fromEntity(ctx, s, r, dst, name, e, from, to)
 	})
 }
 
@@ -52,7 +93,7 @@ func again[A any](read func() (A, error)) (got A, err error) {
 	return got, err
 }
 
-// OwnRing gives what this writer has in the ring of a series: a slot for each hour, oldest first.
+// OwnRing gives what this writer has in the ring of a series, of all kinds: a slot for each hour and kind, oldest first.
 func (s *Store) OwnRing(ctx context.Context, id series.ID) ([]HourSlot, error) {
 	return again(func() ([]HourSlot, error) {
 		e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), nil)
@@ -63,12 +104,12 @@ func (s *Store) OwnRing(ctx context.Context, id series.ID) ([]HourSlot, error) {
 	})
 }
 
-// OwnPageHour gives this writer's slot of an hour in the page of its day, nil where there is none. The day's own
-// slot may hold samples of the hour too.
-func (s *Store) OwnPageHour(ctx context.Context, id series.ID, h series.Hour) ([]byte, error) {
-	name, property := s.cfg.Tables.Pages(h.Day()), keys.HourProperty(h, s.cfg.Writer)
+// OwnPageHour gives this writer's slot of an hour and kind in the page of its day, nil where there is none. The day's
+// own slot may hold samples of the hour too.
+func (s *Store) OwnPageHour(ctx context.Context, id series.ID, h series.Hour, kind slot.Kind) ([]byte, error) {
+	name, property := s.cfg.Tables.Pages(h.Day()), keys.HourProperty(kind, h, s.cfg.Writer)
 	return again(func() ([]byte, error) {
-		e, err := s.get(ctx, name, id, keys.PageRow(id, h.Day()), []string{property})
+		e, err := s.get(ctx, name, id, keys.PageRow(id, h.Day()), []string{property}) // an hour's slot is never split
 		if err != nil {
 			return nil, err
 		}
@@ -93,15 +134,15 @@ func (s *Store) get(ctx context.Context, name string, id series.ID, row keys.Row
 	return e, nil
 }
 
-// ringProject names the slots of the hours, or gives nil where most of them are wanted anyway, or where a writer that
+// ringProject names the slots of a kind and of the hours, or gives nil where most of them are wanted anyway, or where a writer that
 // Open has not seen may have come since.
-func (s *Store) ringProject(from, to series.Hour) (project []string) {
+func (s *Store) ringProject(kind slot.Kind, from, to series.Hour) (project []string) {
 	if !s.cfg.Alone || to-from >= keys.RingSlots/2 {
 		return nil
 	}
 	for h := from; h <= to; h++ {
 		for _, w := range s.writers {
-			project = append(project, keys.RingProperty(h, w))
+			project = append(project, keys.RingProperty(kind, h, w))
 		}
 	}
 	return project
@@ -141,6 +182,9 @@ func (s *Store) slotsOf(ctx context.Context, name string, e table.Entity, want f
 			return nil, fmt.Errorf("row %q of table %q: %w", e.Key.Row, name, err)
 		}
 		info, err := slot.Inspect(data)
+		if err == nil && info.Kind != property.Kind {
+			err = fmt.Errorf("%w: %v", slot.ErrKind, info.Kind)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, p.Name, err)
 		}
@@ -158,10 +202,10 @@ func (s *Store) slotsOf(ctx context.Context, name string, e table.Entity, want f
 	return found, nil
 }
 
-// samples merges the slots of an entity that lie in the hours from..to; others, such as a ring slot of yesterday,
+// fromEntity merges the slots of an entity that lie in the hours from..to; others, such as a ring slot of yesterday,
 // are passed over. A day's slot comes whole.
-func (s *Store) samples(ctx context.Context, dst []series.Sample, name string, e table.Entity, from, to series.Hour) ([]series.Sample, error) {
-	slots, err := s.slotsOf(ctx, name, e, all)
+func fromEntity[T any](ctx context.Context, s *Store, r reader[T], dst []T, name string, e table.Entity, from, to series.Hour) ([]T, error) {
+	slots, err := s.slotsOf(ctx, name, e, func(p keys.Property) bool { return p.Kind == r.kind })
 	if err != nil {
 		return dst, err
 	}
@@ -171,10 +215,10 @@ func (s *Store) samples(ctx context.Context, dst []series.Sample, name string, e
 			continue
 		}
 		before := len(dst)
-		if dst, err = slot.Decode(dst, one.data); err != nil {
+		if dst, err = r.decode(dst, one.data); err != nil {
 			return dst, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, one.name, err)
 		}
-		dst = slot.Join(dst, base, before)
+		dst = r.join(dst, base, before)
 	}
 	return dst, nil
 }
@@ -187,7 +231,7 @@ func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]Ho
 	var own []HourSlot
 	for _, one := range slots {
 		if !one.Day {
-			own = append(own, HourSlot{one.info.Start, one.data})
+			own = append(own, HourSlot{one.info.Start, one.Kind, one.data})
 		}
 	}
 	return own, nil
@@ -196,24 +240,36 @@ func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]Ho
 // PagesSamples appends to dst the samples of the hours from..to that the pages of the days first..last hold, which lie
 // in one month: one range read. Others of these days may come with them.
 func (s *Store) PagesSamples(ctx context.Context, dst []series.Sample, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Sample, error) {
-	return again(func() ([]series.Sample, error) { return s.pagesSamples(ctx, dst, id, first, last, from, to) })
+	return fromPages(ctx, s, floats, dst, id, first, last, from, to)
 }
 
-func (s *Store) pagesSamples(ctx context.Context, dst []series.Sample, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Sample, error) {
+// PagesHistograms is PagesSamples for native histograms.
+func (s *Store) PagesHistograms(ctx context.Context, dst []series.Histogram, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Histogram, error) {
+	return fromPages(ctx, s, histograms, dst, id, first, last, from, to)
+}
+
+// PagesExemplars is PagesSamples for exemplars.
+func (s *Store) PagesExemplars(ctx context.Context, dst []series.Exemplar, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Exemplar, error) {
+	return fromPages(ctx, s, exemplars, dst, id, first, last, from, to)
+}
+
+func fromPages[T any](ctx context.Context, s *Store, r reader[T], dst []T, id series.ID, first, last series.Day, from, to series.Hour) ([]T, error) {
 	name := s.cfg.Tables.Pages(first)
-	pages, err := s.pagesBetween(ctx, name, id, first, last)
-	if err != nil {
-		return dst, err
-	}
-	base := len(dst)
-	for _, e := range slices.Backward(pages) {
-		before := len(dst)
-		if dst, err = s.samples(ctx, dst, name, e, from, to); err != nil {
+	return again(func() ([]T, error) {
+		pages, err := s.pagesBetween(ctx, name, id, first, last)
+		if err != nil {
 			return dst, err
 		}
-		dst = slot.Join(dst, base, before)
-	}
-	return dst, nil
+		all := dst
+		for _, e := range slices.Backward(pages) {
+			before := len(all)
+			if all, err = fromEntity(ctx, s, r, all, name, e, from, to); err != nil {
+				return dst, err
+			}
+			all = r.join(all, len(dst), before)
+		}
+		return all, nil
+	})
 }
 
 // pagesBetween reads a series' pages in one table, the newest first.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"daybook/internal/slot"
 	"daybook/internal/table"
 	"daybook/keys"
 )
@@ -24,13 +25,10 @@ const (
 	splitMark = 0xf1
 	spillMark = 0xf2
 
-	// Longer slots are spilled, so that a ring of 26 hours, or a page of a day and its 24 hours, fits in an entity.
-	// Where several writers share an entity each takes half as much, and two always fit.
-	hourInline = 24 << 10
-	dayInline  = 256 << 10
-
 	spillRowBytes = 14 * table.MaxValue
-	maxSlot       = 2_900_000 // bytes of a slot that fits in a transaction, in base64
+
+	// MaxSlot is how many bytes a slot may have: it fits in a transaction, in base64.
+	MaxSlot = 2_900_000
 )
 
 // ErrDamaged says that a stored slot cannot be put together.
@@ -38,8 +36,26 @@ var ErrDamaged = errors.New("the stored slot is damaged")
 
 const spillProperty = "v"
 
-func (s *Store) hourInline() int { return hourInline / s.share() }
-func (s *Store) dayInline() int  { return dayInline / s.share() }
+// limits says how long slots of a kind may be: longer ones are spilled.
+type limits struct {
+	ring int // an hour's in the ring
+	hour int // an hour's in a page, which is there until it is folded into the day's
+	day  int
+}
+
+// inlineLimits, by kind. In the ring of 26 hours, or in a page of a day with 24 late hours, all kinds together take up to
+// 676 and 672 KiB. Where several writers share an entity each takes half as much, so two always fit in 1 MiB: also where
+// the first was alone when it wrote.
+var inlineLimits = [...]limits{
+	slot.Floats:     {ring: 10 << 10, hour: 4 << 10, day: 160 << 10},
+	slot.Histograms: {ring: 12 << 10, hour: 4 << 10, day: 192 << 10},
+	slot.Exemplars:  {ring: 4 << 10, hour: 2 << 10, day: 80 << 10},
+}
+
+func (s *Store) inline(kind slot.Kind) limits {
+	l, n := inlineLimits[kind], s.share()
+	return limits{l.ring / n, l.hour / n, l.day / n}
+}
 
 func (s *Store) share() int {
 	if s.cfg.Alone && len(s.writers) == 1 {

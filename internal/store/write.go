@@ -5,13 +5,15 @@ import (
 	"fmt"
 
 	"daybook/internal/series"
+	"daybook/internal/slot"
 	"daybook/internal/table"
 	"daybook/keys"
 )
 
-// HourSlot is one hour of a series, encoded.
+// HourSlot is what a series has of one kind in one hour, encoded.
 type HourSlot struct {
 	Hour series.Hour
+	Kind slot.Kind
 	Data []byte // of package slot
 }
 
@@ -22,8 +24,8 @@ type Write struct {
 	Top   series.Hour // the newest hour that the series' ring may hold; hours that it would lose go to pages only
 }
 
-// WriteHours writes hours of series of one bucket to where they belong: the ring, their pages, or both. It may be
-// repeated. On ErrDayOpen nothing was written: close the days before now's first.
+// WriteHours writes hours of series of one bucket to where they belong: the ring, their pages, or both. Each kind of an
+// hour is written by itself: what is not given stays. It may be repeated. On ErrDayOpen nothing was written: close the days before now's first.
 func (s *Store) WriteHours(ctx context.Context, bucket int, now series.Millis, writes []Write) error {
 	s.locks[bucket].Lock()
 	defer s.locks[bucket].Unlock()
@@ -61,21 +63,22 @@ type placement struct {
 func (p *placement) add(w Write) error {
 	ring := entity{row: keys.SeriesRow(w.ID)}
 	pages := map[series.Day]*entity{}
-	for _, slot := range w.Slots {
-		inRing, inPage, err := p.store.place(slot.Hour, p.now, w.Top)
+	for _, one := range w.Slots {
+		inRing, inPage, err := p.store.place(one.Hour, p.now, w.Top)
 		if err != nil {
-			return fmt.Errorf("series %v, hour %v: %w", w.ID, slot.Hour.Start().Time(), err)
+			return fmt.Errorf("series %v, hour %v: %w", w.ID, one.Hour.Start().Time(), err)
 		}
+		limits := p.store.inline(one.Kind)
 		if inRing {
-			ring.add(keys.RingProperty(slot.Hour, p.store.cfg.Writer), slot.Data, p.store.hourInline())
+			ring.add(keys.RingProperty(one.Kind, one.Hour, p.store.cfg.Writer), one.Data, limits.ring)
 		}
 		if inPage {
-			day := slot.Hour.Day()
+			day := one.Hour.Day()
 			if pages[day] == nil {
 				pages[day] = &entity{row: keys.PageRow(w.ID, day)}
 				p.touched = append(p.touched, Page{w.ID, day})
 			}
-			pages[day].add(keys.HourProperty(slot.Hour, p.store.cfg.Writer), slot.Data, p.store.hourInline())
+			pages[day].add(keys.HourProperty(one.Kind, one.Hour, p.store.cfg.Writer), one.Data, limits.hour)
 		}
 	}
 	p.ring = append(p.ring, ring.groups()...)

@@ -128,25 +128,25 @@ func TestTwoWritersFit(t *testing.T) {
 			ok(t, put(s, ten.Start(), id, h, noise(h, n)))
 		}
 	}
-	fill(alone, largest(t, 24<<10))
+	fill(alone, largest(t, 10<<10))
 	b := open(t, svc, writer("b"), today)
-	fill(b, largest(t, 12<<10))
-	merged := noise(ten, largest(t, 24<<10))
-	merged, _ = slot.Merge(nil, merged, noise(ten, largest(t, 12<<10)))
+	fill(b, largest(t, 5<<10))
+	merged := noise(ten, largest(t, 10<<10))
+	merged, _ = slot.Merge(nil, merged, noise(ten, largest(t, 5<<10)))
 	same(t, "the hour", ring(t, b, id, ten, ten), merged)
 
 	a := open(t, svc, writer("a"), today)
 	for _, s := range []*store.Store{a, b} {
-		fill(s, largest(t, 12<<10))
+		fill(s, largest(t, 5<<10))
 		ok(t, closeDays(t.Context(), s, today+1))
 		for h := today.FirstHour(); h < (today + 1).FirstHour(); h++ { // all of it once more, late
-			ok(t, put(s, (ten+100).Start(), id, h, noise(h, largest(t, 12<<10))))
+			ok(t, put(s, (ten+100).Start(), id, h, noise(h, largest(t, 5<<10))))
 		}
 	}
 	for _, s := range []*store.Store{a, b} {
 		ok(t, s.Seal(t.Context(), store.Page{ID: id, Day: today}))
 	}
-	same(t, "the page", page(t, a, id, today)[:10], noise(today.FirstHour(), largest(t, 12<<10))[:10])
+	same(t, "the page", page(t, a, id, today)[:10], noise(today.FirstHour(), largest(t, 5<<10))[:10])
 }
 
 // largest is how many samples of noise an hour's slot of that many bytes has.
