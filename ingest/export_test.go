@@ -8,3 +8,6 @@ func (in *Ingester) LogSize() int64 { return in.log.Size() }
 
 // Unflushed is how many samples are in memory only.
 func (in *Ingester) Unflushed() int64 { return in.head.unflushed.Load() }
+
+// Held is how much memory histograms and exemplars take that are not in the table.
+func (in *Ingester) Held() int64 { return in.head.held.Load() }

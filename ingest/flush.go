@@ -58,9 +58,14 @@ func (in *Ingester) round(ctx context.Context, over time.Duration) error {
 			return err
 		}
 	}
+	metadata, err := in.families.write(ctx, in.store, in.cfg.Logger)
+	if err != nil {
+		return err
+	}
 	if err := in.store.Sync(ctx); err != nil {
 		return err
 	}
+	in.families.settle(metadata)
 	// All that the segments up to this one hold is durable in the table now.
 	if err := in.log.Drop(segment); err != nil {
 		return err
@@ -74,8 +79,12 @@ func (in *Ingester) round(ctx context.Context, over time.Duration) error {
 // hurry tells whether the log has grown so much that a restart would take long. What many series write within an
 // interval does not count as much, or they would be flushed without end.
 func (in *Ingester) hurry() bool {
-	return in.log.Size() >= in.cfg.FlushBytes+int64(in.head.index.Len())*liveBytes
+	return in.log.Size() >= in.cfg.FlushBytes+int64(in.head.index.Len())*liveBytes || in.head.held.Load() >= hurryHeld
 }
+
+// hurryHeld is how much memory histograms and exemplars may take before they are flushed sooner: they compress better
+// than floats do, so the log may stay small for long.
+const hurryHeld = 64 << 20
 
 // liveBytes is what a series scraped every 15 s adds to the log within two intervals of 5 minutes: 40 samples of some
 // 27 bytes.
@@ -159,7 +168,7 @@ type batch struct {
 	merged  []series.Sample // scratch
 }
 
-// flush writes the batch and empties it. After an error all samples are in memory as before.
+// flush writes the batch and empties it. After an error all is in memory as before.
 func (b *batch) flush(ctx context.Context) error {
 	if len(b.series) == 0 {
 		return nil
@@ -177,11 +186,7 @@ func (b *batch) flush(ctx context.Context) error {
 			s.giveBack(b.hours[i])
 			continue
 		}
-		data := make([][]byte, len(b.hours[i]))
-		for j := range data {
-			data[j] = writes[i].Slots[j].Data
-		}
-		s.settle(b.hours[i], data, b.in.head)
+		s.settle(b.hours[i], writes[i].Slots, b.in.head)
 	}
 	if err != nil {
 		return fmt.Errorf("flushing bucket %d: %w", b.bucket, err)
@@ -205,12 +210,11 @@ func (b *batch) prepare(ctx context.Context) (writes []store.Write, samples int,
 			w.Top = max(w.Top, b.hours[i][n-1].hour) // with a clock put back, two of them may share a ring slot
 		}
 		for _, hour := range b.hours[i] {
-			data, err := b.encode(s, hour)
-			if err != nil {
-				return nil, 0, err
+			beside := s.extrasOf(hour)
+			if w.Slots, err = b.encode(w.Slots, s, hour, beside); err != nil {
+				return nil, 0, fmt.Errorf("series %v, hour %v: %w", s.entry.ID, hour.hour.Start().Time(), err)
 			}
-			samples += len(hour.taken)
-			w.Slots = append(w.Slots, store.HourSlot{Hour: hour.hour, Data: data})
+			samples += len(hour.taken) + beside.takenCount()
 		}
 		writes = append(writes, w)
 	}
@@ -220,24 +224,101 @@ func (b *batch) prepare(ctx context.Context) (writes []store.Write, samples int,
 // noHour is before every hour that a sample can have.
 const noHour = series.Hour(-1 << 30)
 
-// encode gives the slot of an hour: what is stored and what came since. At equal times the stored value stays.
-func (b *batch) encode(s *memSeries, hour *hourBuffer) ([]byte, error) {
-	all := hour.taken
+// encode appends the slots of an hour: for each kind that something came of, what is stored and what came since. At equal
+// times the stored one stays, be it a float or a histogram.
+func (b *batch) encode(dst []store.HourSlot, s *memSeries, hour *hourBuffer, beside *extras) ([]store.HourSlot, error) {
+	if len(hour.taken) > 0 {
+		data, err := b.encodeFloats(s, hour, beside)
+		if err != nil {
+			return dst, err
+		}
+		dst = appendSlot(dst, hour.hour, slot.Floats, data)
+	}
+	if beside == nil {
+		return dst, nil
+	}
+	if len(beside.histograms.taken) > 0 {
+		data, err := b.encodeHistograms(s, hour, beside)
+		if err != nil {
+			return dst, err
+		}
+		dst = appendSlot(dst, hour.hour, slot.Histograms, data)
+	}
+	if x := &beside.exemplars; len(x.taken) > 0 {
+		stored, err := x.storedOnes(slot.DecodeExemplars)
+		if err != nil {
+			return dst, err
+		}
+		dst = appendSlot(dst, hour.hour, slot.Exemplars, slot.EncodeExemplars(nil, hour.hour, slot.MergeExemplars(stored, x.taken)))
+	}
+	return dst, nil
+}
+
+// appendSlot adds a slot, unless there is nothing to write.
+func appendSlot(dst []store.HourSlot, hour series.Hour, kind slot.Kind, data []byte) []store.HourSlot {
+	if data == nil {
+		return dst
+	}
+	return append(dst, store.HourSlot{Hour: hour, Kind: kind, Data: data})
+}
+
+// encodeFloats gives the slot of an hour's floats, nil where none is left of what came.
+func (b *batch) encodeFloats(s *memSeries, hour *hourBuffer, beside *extras) ([]byte, error) {
+	all, conflicts := hour.taken, 0
+	if beside != nil && beside.histograms.count > 0 {
+		stored, err := beside.histograms.storedOnes(slot.DecodeHistograms)
+		if err != nil {
+			return nil, err
+		}
+		all = without(all, timeOfSample, stored, timeOfHistogram)
+		conflicts = len(hour.taken) - len(all)
+	}
 	if len(hour.stored) > 0 {
 		var err error
 		if b.samples, err = slot.Decode(b.samples[:0], hour.stored); err != nil {
-			return nil, fmt.Errorf("series %v, hour %v: %w", s.entry.ID, hour.hour.Start().Time(), err)
+			return nil, err
 		}
-		var conflicts int
-		b.merged, conflicts = slot.Merge(b.merged[:0], b.samples, hour.taken)
-		all = b.merged
-		if conflicts > 0 {
-			b.in.metrics.lateConflicts.Add(float64(conflicts))
-			b.in.cfg.Logger.Warn("samples with the time of a stored one and another value were left out; the first value stays",
-				"series", s.entry.Labels.String(), "hour", hour.hour.Start().Time(), "samples", conflicts)
-		}
+		var more int
+		b.merged, more = slot.Merge(b.merged[:0], b.samples, all)
+		all, conflicts = b.merged, conflicts+more
+	}
+	b.leftOut(s, hour, conflicts)
+	if len(all) == 0 {
+		return nil, nil
 	}
 	return slot.Encode(make([]byte, 0, 2*len(all)+64), hour.hour, all), nil
+}
+
+// encodeHistograms gives the slot of an hour's histograms, nil where none is left of what came.
+func (b *batch) encodeHistograms(s *memSeries, hour *hourBuffer, beside *extras) ([]byte, error) {
+	all, conflicts := beside.histograms.taken, 0
+	if hour.count > 0 {
+		floats, err := slot.Decode(nil, hour.stored)
+		if err != nil {
+			return nil, err
+		}
+		all = without(all, timeOfHistogram, floats, timeOfSample)
+		conflicts = len(beside.histograms.taken) - len(all)
+	}
+	stored, err := beside.histograms.storedOnes(slot.DecodeHistograms)
+	if err != nil {
+		return nil, err
+	}
+	all, more := slot.MergeHistograms(stored, all)
+	b.leftOut(s, hour, conflicts+more)
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return slot.EncodeHistograms(nil, hour.hour, all), nil
+}
+
+// leftOut says of samples and histograms that another one is stored for their time.
+func (b *batch) leftOut(s *memSeries, hour *hourBuffer, conflicts int) {
+	if conflicts > 0 {
+		b.in.metrics.lateConflicts.Add(float64(conflicts))
+		b.in.cfg.Logger.Warn("samples with the time of a stored one and another value were left out; the first value stays",
+			"series", s.entry.Labels.String(), "hour", hour.hour.Start().Time(), "samples", conflicts)
+	}
 }
 
 // write lists the series in the catalogue and writes their hours. Where ring slots are still needed the days that
@@ -282,76 +363,4 @@ func (b *batch) list(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// learn reads what the table has of hours that may be there already: from the ring, once for each series, and from
-// the page of a day that is closed.
-func (s *memSeries) learn(ctx context.Context, from *store.Store, hours []*hourBuffer) error {
-	var ring []store.HourSlot
-	var err error
-	if !s.fresh && !s.ringRead || anyUnknown(hours) {
-		if ring, err = from.OwnRing(ctx, s.entry.ID); err != nil {
-			return err
-		}
-		s.learnTop(ring)
-	}
-	for _, b := range hours {
-		if b.known {
-			continue
-		}
-		var stored []series.Sample
-		for _, one := range ring {
-			if one.Hour != b.hour || one.Kind != slot.Floats {
-				continue
-			}
-			if stored, err = slot.Decode(stored, one.Data); err != nil {
-				return fmt.Errorf("the ring of series %v: %w", s.entry.ID, err)
-			}
-		}
-		if stored, err = withPage(ctx, from, s.entry.ID, b.hour, stored); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		b.known = true
-		if len(stored) > 0 {
-			b.stored, b.count = slot.Encode(nil, b.hour, stored), len(stored)
-		}
-		s.mu.Unlock()
-	}
-	return nil
-}
-
-func anyUnknown(hours []*hourBuffer) bool {
-	for _, b := range hours {
-		if !b.known {
-			return true
-		}
-	}
-	return false
-}
-
-// learnTop notes which hour is the newest in the ring.
-func (s *memSeries) learnTop(ring []store.HourSlot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ringRead = true
-	for _, one := range ring {
-		if !s.touched || one.Hour > s.top {
-			s.top, s.touched = one.Hour, true
-		}
-	}
-}
-
-// withPage adds to stored what the page has of an hour. Before its day is closed a page may have late hours too.
-func withPage(ctx context.Context, from *store.Store, id series.ID, h series.Hour, stored []series.Sample) ([]series.Sample, error) {
-	data, err := from.OwnPageHour(ctx, id, h, slot.Floats)
-	if err != nil || len(data) == 0 {
-		return stored, err
-	}
-	paged, err := slot.Decode(nil, data)
-	if err != nil {
-		return nil, fmt.Errorf("the page of series %v, hour %v: %w", id, h.Start().Time(), err)
-	}
-	merged, _ := slot.Merge(nil, stored, paged)
-	return merged, nil
 }

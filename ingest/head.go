@@ -26,7 +26,8 @@ type head struct {
 	spelled [64]spells // by hash of the label fields
 	buckets []bucket   // by the store's bucket
 
-	unflushed atomic.Int64 // samples in memory that are not in the table
+	unflushed atomic.Int64 // samples, histograms and exemplars in memory that are not in the table
+	held      atomic.Int64 // memory of these histograms and exemplars
 }
 
 type shard struct {
@@ -123,14 +124,34 @@ func (h *head) shard(id series.ID) *shard {
 // Samples appends to dst the samples of a series from..to (both included) that may not be in the table yet, ascending.
 // A reader asks for these first and reads the table then, so that it misses nothing that is flushed in between.
 func (h *head) Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample {
+	if s := h.get(id); s != nil {
+		return s.samples(dst, from, to)
+	}
+	return dst
+}
+
+// Histograms is Samples for native histograms. They are shared: who changes one copies it first.
+func (h *head) Histograms(dst []series.Histogram, id series.ID, from, to series.Millis) []series.Histogram {
+	if s := h.get(id); s != nil {
+		return s.histograms(dst, from, to)
+	}
+	return dst
+}
+
+// Exemplars is Samples for exemplars, several of which may have one time.
+func (h *head) Exemplars(dst []series.Exemplar, id series.ID, from, to series.Millis) []series.Exemplar {
+	if s := h.get(id); s != nil {
+		return s.exemplars(dst, from, to)
+	}
+	return dst
+}
+
+// get gives a series that was written to since the start; nil where it was not.
+func (h *head) get(id series.ID) *memSeries {
 	shard := h.shard(id)
 	shard.mu.RLock()
-	s := shard.byID[id]
-	shard.mu.RUnlock()
-	if s == nil {
-		return dst
-	}
-	return s.samples(dst, from, to)
+	defer shard.mu.RUnlock()
+	return shard.byID[id]
 }
 
 // tailPool lends out slices of samples, their capacities powers of two, so that a busy head makes no garbage.

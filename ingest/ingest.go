@@ -1,12 +1,14 @@
 // Package ingest is what a write means: it takes remote write requests apart, checks them, makes them durable in the
-// write-ahead log, keeps the samples in memory (the head), and flushes them into the store.
+// write-ahead log, keeps them in memory (the head), and flushes them into the store: samples, native histograms,
+// exemplars, and the metadata of metric families.
 //
 // What it promises:
 //
-//   - When Write returns nil, or a *RefusedError, all samples of the request that were not refused are on disk. No
-//     crash loses them, and sending them again is harmless.
-//   - The first value of a timestamp stays. Another one is refused where the first is in memory; where it is only in
-//     the table, that is found when the hour is flushed, and the later value is left out, counted and logged.
+//   - When Write returns nil, or a *RefusedError, all of the request that was not refused is on disk. No crash loses
+//     it, and sending it again is harmless.
+//   - The first value of a timestamp stays, be it a float or a histogram. Another one is refused where the first is in
+//     memory; where it is only in the table, that is found when the hour is flushed, and the later value is left out,
+//     counted and logged. Exemplars of one time stay beside each other. Of metadata the newest stays.
 //   - The log holds only what was accepted, in the order in which it was: what is read back after a crash needs no
 //     judgement.
 //   - Memory is bounded by the number of series and by the size that the log may have.
@@ -43,7 +45,10 @@ type Config struct {
 	MaxDecoded    int           // bytes of a request, decompressed
 	MaxInFlight   int64         // bytes of all requests being handled, decompressed
 	MaxPerHour    int           // samples of a series in an hour
+	MaxExemplars  int           // of a series in an hour; the first ones stay
 	Seed          uint64        // of the head's hash: random, for a sender must not know it
+
+	Metadata *index.Metadata // of metric families, for who else asks; nil for none else
 
 	Now       func() time.Time
 	CloseDays func(ctx context.Context, through series.Day) error // closes past days; see store.ErrDayOpen
@@ -64,6 +69,7 @@ type Ingester struct {
 	cfg      Config
 	store    *store.Store
 	head     *head
+	families *families
 	log      *wal.Log
 	metrics  *metrics
 	inFlight *inFlight
@@ -79,6 +85,7 @@ func Open(cfg Config, s *store.Store, x *index.Index) (*Ingester, error) {
 	in := &Ingester{
 		cfg: cfg, store: s,
 		head:     newHead(x, s, cfg.Seed),
+		families: newFamilies(cfg.Metadata),
 		inFlight: newInFlight(cfg.MaxInFlight),
 		requests: sync.Pool{New: func() any { return new(request) }},
 		grown:    make(chan struct{}, 1),
@@ -99,9 +106,11 @@ const segmentBytes = 128 << 20
 // Run flushes until ctx ends.
 func (in *Ingester) Run(ctx context.Context) { in.flushLoop(ctx) }
 
-// Head gives samples that are not in the table yet.
+// Head gives what is not in the table yet.
 func (in *Ingester) Head() interface {
 	Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample
+	Histograms(dst []series.Histogram, id series.ID, from, to series.Millis) []series.Histogram
+	Exemplars(dst []series.Exemplar, id series.ID, from, to series.Millis) []series.Exemplar
 } {
 	return in.head
 }

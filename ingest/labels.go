@@ -16,24 +16,34 @@ import (
 // seriesLabels makes the labels of a series out of its label fields: sorted by name, without those that have an empty
 // value. The error is a *Refusal where they are not a series' labels.
 func seriesLabels(fields []byte) (labels.Labels, error) {
-	var all []labels.Label
+	all, err := readLabels(fields)
+	if err != nil {
+		return labels.EmptyLabels(), err
+	}
+	if reason := checkLabels(all); reason != "" {
+		return labels.EmptyLabels(), &Refusal{Series: describe(all), Reason: reason}
+	}
+	return labels.New(slices.DeleteFunc(all, isEmpty)...), nil
+}
+
+func isEmpty(l labels.Label) bool { return l.Value == "" }
+
+// readLabels reads label fields and sorts them by name.
+func readLabels(fields []byte) (all []labels.Label, err error) {
 	for len(fields) > 0 {
 		f, rest, err := nextField(fields)
 		if err != nil {
-			return labels.EmptyLabels(), err
+			return nil, err
 		}
 		fields = rest
 		l, err := readLabel(f.data)
 		if err != nil {
-			return labels.EmptyLabels(), err
+			return nil, err
 		}
 		all = append(all, l)
 	}
 	slices.SortStableFunc(all, func(a, b labels.Label) int { return strings.Compare(a.Name, b.Name) })
-	if reason := checkLabels(all); reason != "" {
-		return labels.EmptyLabels(), &Refusal{Series: describe(all), Reason: reason}
-	}
-	return labels.New(slices.DeleteFunc(all, func(l labels.Label) bool { return l.Value == "" })...), nil
+	return all, nil
 }
 
 func readLabel(b []byte) (l labels.Label, err error) {
@@ -52,11 +62,33 @@ func readLabel(b []byte) (l labels.Label, err error) {
 	return l, nil
 }
 
+// labelOverhead is what a label takes beside name and value.
+const labelOverhead = 6
+
 // checkLabels says what is wrong with sorted labels, "" for nothing.
 func checkLabels(all []labels.Label) string {
+	if reason := checkTexts(all); reason != "" {
+		return reason
+	}
 	bytes, name := 0, ""
+	for _, l := range all {
+		bytes += len(l.Name) + len(l.Value) + labelOverhead
+		if l.Name == model.MetricNameLabel {
+			name = l.Value
+		}
+	}
+	if name == "" {
+		return "the metric name (label __name__) is missing or empty"
+	}
+	if bytes > store.MaxLabelBytes {
+		return fmt.Sprintf("its labels take %d bytes, at most %d are possible", bytes, store.MaxLabelBytes)
+	}
+	return ""
+}
+
+// checkTexts says which of sorted labels is none, "" for no one.
+func checkTexts(all []labels.Label) string {
 	for i, l := range all {
-		bytes += len(l.Name) + len(l.Value) + 6
 		switch {
 		case l.Name == "":
 			return "a label has an empty name"
@@ -66,15 +98,7 @@ func checkLabels(all []labels.Label) string {
 			return fmt.Sprintf("the value of label %+q is not valid UTF-8: %+q", abbreviate(l.Name), abbreviate(l.Value))
 		case i > 0 && l.Name == all[i-1].Name:
 			return fmt.Sprintf("the label name %+q is repeated", abbreviate(l.Name))
-		case l.Name == model.MetricNameLabel:
-			name = l.Value
 		}
-	}
-	if name == "" {
-		return "the metric name (label __name__) is missing or empty"
-	}
-	if bytes > store.MaxLabelBytes {
-		return fmt.Sprintf("its labels take %d bytes, at most %d are possible", bytes, store.MaxLabelBytes)
 	}
 	return ""
 }

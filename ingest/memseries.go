@@ -10,6 +10,7 @@ import (
 	"daybook/internal/index"
 	"daybook/internal/series"
 	"daybook/internal/slot"
+	"daybook/internal/store"
 )
 
 // memSeries is one series in memory.
@@ -39,6 +40,7 @@ type hourBuffer struct {
 	last   series.Millis   // of stored, taken and tail
 	taken  []series.Sample // being flushed, ascending
 	tail   []series.Sample // since then, ascending
+	extras *extras         // what there is beside floats; nil for nothing
 }
 
 // outcome is what became of a sample.
@@ -48,7 +50,7 @@ const (
 	taken     outcome = iota
 	duplicate         // it was there already, bit for bit
 	conflict          // another value was there at the same time
-	overfull          // the series has too many samples in the hour
+	overfull          // the series has too much in the hour
 )
 
 // append takes a sample into the hour it belongs to, which may have so many samples.
@@ -60,9 +62,9 @@ func (s *memSeries) append(sample series.Sample, h *head, limit int) outcome {
 }
 
 func (s *memSeries) appendLocked(sample series.Sample, h *head, limit int) outcome {
-	b := s.open
-	if b == nil || sample.T < b.hour.Start() || sample.T >= (b.hour+1).Start() {
-		b = s.buffer(sample.T.Hour())
+	b := s.hour(sample.T)
+	if b.extras != nil && b.hasHistogram(sample.T) {
+		return conflict
 	}
 	if sample.T <= b.last {
 		return b.insert(sample, h, limit)
@@ -81,6 +83,14 @@ func (s *memSeries) appendLocked(sample series.Sample, h *head, limit int) outco
 	return taken
 }
 
+// hour gives the buffer that a time belongs to.
+func (s *memSeries) hour(t series.Millis) *hourBuffer {
+	if b := s.open; b != nil && t >= b.hour.Start() && t < (b.hour+1).Start() {
+		return b
+	}
+	return s.buffer(t.Hour())
+}
+
 // buffer gives the buffer of an hour; a newer hour than the open one becomes the open one.
 func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 	if s.open != nil && s.open.hour == hour {
@@ -92,9 +102,7 @@ func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 		}
 	}
 	b := &hourBuffer{hour: hour, last: math.MinInt64}
-	// All that the table has was written by this process, and nothing as late as this. Of a series of before that
-	// cannot be said: later hours than the ring's may be in pages alone.
-	b.known = s.fresh && (!s.touched || hour > s.top)
+	b.known = s.allKnown(hour)
 	switch {
 	case s.open == nil:
 		s.open = b
@@ -106,6 +114,11 @@ func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 	}
 	return b
 }
+
+// allKnown tells of an hour that has just begun here that the table has nothing of it: all that it has was written by
+// this process, and nothing as late as this. Of a series of before that cannot be said: later hours than the ring's may
+// be in pages alone.
+func (s *memSeries) allKnown(hour series.Hour) bool { return s.fresh && (!s.touched || hour > s.top) }
 
 func (b *hourBuffer) full(limit int) bool { return len(b.tail)+len(b.taken)+b.count >= limit }
 
@@ -165,15 +178,7 @@ func (s *memSeries) samples(dst []series.Sample, from, to series.Millis) []serie
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	base := len(dst)
-	hours := slices.Clone(s.late)
-	slices.SortFunc(hours, func(a, b *hourBuffer) int { return int(a.hour) - int(b.hour) })
-	if s.open != nil {
-		hours = append(hours, s.open)
-	}
-	for _, b := range hours {
-		if (b.hour+1).Start() <= from || b.hour.Start() > to {
-			continue
-		}
+	for _, b := range s.hours(from, to) {
 		before := len(dst)
 		dst = append(dst, b.taken...)
 		if len(b.taken) == 0 || len(b.tail) == 0 || b.tail[0].T > b.taken[len(b.taken)-1].T {
@@ -187,14 +192,32 @@ func (s *memSeries) samples(dst []series.Sample, from, to series.Millis) []serie
 	return dst[:base+len(keep)]
 }
 
-// busy tells whether there are samples to flush.
+// hours lists the hours in memory that overlap from..to, the oldest first.
+func (s *memSeries) hours(from, to series.Millis) []*hourBuffer {
+	hours := slices.Clone(s.late)
+	slices.SortFunc(hours, byHour)
+	if s.open != nil {
+		hours = append(hours, s.open)
+	}
+	return slices.DeleteFunc(hours, func(b *hourBuffer) bool {
+		return (b.hour+1).Start() <= from || b.hour.Start() > to
+	})
+}
+
+func byHour(a, b *hourBuffer) int { return int(a.hour) - int(b.hour) }
+
+// busy tells whether there is something to flush.
 func (s *memSeries) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open != nil && len(s.open.tail) > 0 {
-		return true
-	}
-	return slices.ContainsFunc(s.late, func(b *hourBuffer) bool { return len(b.tail) > 0 })
+	return s.open != nil && s.open.busy() || slices.ContainsFunc(s.late, (*hourBuffer).busy)
+}
+
+func (b *hourBuffer) busy() bool { return len(b.tail) > 0 || b.extras.busy() }
+
+// resting tells whether all is in the table.
+func (b *hourBuffer) resting() bool {
+	return len(b.tail) == 0 && len(b.taken) == 0 && b.extras.resting()
 }
 
 // take moves the tails aside for flushing and gives their buffers, oldest hour first.
@@ -211,47 +234,69 @@ func (s *memSeries) take() (hours []*hourBuffer) {
 	if s.open != nil {
 		hours = s.open.take(hours)
 	}
-	slices.SortFunc(hours, func(a, b *hourBuffer) int { return int(a.hour) - int(b.hour) })
+	slices.SortFunc(hours, byHour)
 	return hours
 }
 
 func (b *hourBuffer) take(hours []*hourBuffer) []*hourBuffer {
-	if len(b.tail) == 0 {
+	if !b.busy() {
 		return hours
 	}
 	b.taken, b.tail = b.tail, nil
+	b.extras.take()
 	return append(hours, b)
 }
 
-// giveBack undoes take, for samples that could not be written.
+// giveBack undoes take, for what could not be written.
 func (s *memSeries) giveBack(hours []*hourBuffer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range hours {
 		b.tail, _ = slot.Merge(nil, b.taken, b.tail)
 		b.taken = nil
+		b.extras.giveBack()
 	}
 }
 
-// settle says that hours were written as data, and lets go of hours that are over.
-func (s *memSeries) settle(hours []*hourBuffer, written [][]byte, h *head) {
+// settle says that hours were written as slots, in the order of hours, and lets go of hours that are over.
+func (s *memSeries) settle(hours []*hourBuffer, written []store.HourSlot, h *head) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, b := range hours {
-		b.stored, b.known = written[i], true
-		info, err := slot.Inspect(b.stored)
-		if err != nil {
-			panic(fmt.Sprintf("ingest: a slot just encoded cannot be read: %v", err))
+	for _, b := range hours {
+		for len(written) > 0 && written[0].Hour == b.hour {
+			b.learn(written[0].Kind, written[0].Data)
+			if !s.touched || b.hour > s.top {
+				s.top, s.touched = b.hour, true
+			}
+			written = written[1:]
 		}
-		b.count = info.Count
-		b.last = max(b.last, info.Last)
 		h.tails.put(b.taken)
 		b.taken = nil
-		if !s.touched || b.hour > s.top {
-			s.top, s.touched = b.hour, true
+		b.extras.settle(h)
+	}
+	s.late = slices.DeleteFunc(s.late, (*hourBuffer).resting)
+}
+
+// learn notes what the table has of the hour; no data is nothing.
+func (b *hourBuffer) learn(kind slot.Kind, data []byte) {
+	var info slot.Info
+	if len(data) > 0 {
+		var err error
+		if info, err = slot.Inspect(data); err != nil {
+			panic(fmt.Sprintf("ingest: a slot that was encoded or decoded before cannot be read: %v", err))
 		}
 	}
-	s.late = slices.DeleteFunc(s.late, func(b *hourBuffer) bool { return len(b.tail) == 0 && len(b.taken) == 0 })
+	switch kind {
+	case slot.Histograms:
+		b.extras.histograms.learn(data, info)
+	case slot.Exemplars:
+		b.extras.exemplars.learn(data, info)
+	default:
+		b.stored, b.count, b.known = data, info.Count, true
+		if info.Count > 0 {
+			b.last = max(b.last, info.Last)
+		}
+	}
 }
 
 // idleFlushes is after how many flushes without a sample the open hour is let go.
@@ -261,7 +306,7 @@ const idleFlushes = 3
 func (s *memSeries) rest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.idle++; s.idle >= idleFlushes && s.open != nil && len(s.open.tail) == 0 && len(s.open.taken) == 0 {
+	if s.idle++; s.idle >= idleFlushes && s.open != nil && s.open.resting() {
 		s.open = nil
 	}
 }

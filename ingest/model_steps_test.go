@@ -28,7 +28,7 @@ func (b *batch) add(metric string, t series.Millis, v float64) {
 	*b = append(*b, struct {
 		metric string
 		series.Sample
-	}{metric, series.Sample{T: t, V: v}})
+	}{metric, series.Sample{T: floatTime(t), V: v}})
 }
 
 // send writes a batch, and compares what becomes of it with what should.
@@ -271,8 +271,8 @@ func strike(rng *rand.Rand) tabletest.Fault {
 
 // meanwhile is a write that comes in while something writes to the table; mostly there is none.
 func (r *run) meanwhile(rng *rand.Rand) error {
-	writes := []func(*run, *rand.Rand) error{(*run).live, (*run).late, (*run).again, (*run).conflict}
-	if n := rng.IntN(8); n < len(writes) {
+	writes := []func(*run, *rand.Rand) error{(*run).live, (*run).late, (*run).again, (*run).conflict, (*run).others, (*run).othersAgain}
+	if n := rng.IntN(10); n < len(writes) {
 		r.note += "(meanwhile "
 		defer func() { r.note += ") " }()
 		return writes[n](r, rng)
@@ -336,6 +336,9 @@ func (r *run) check(*rand.Rand) error {
 		if err := same(r.truth[m], got); err != nil {
 			return fmt.Errorf("%s: %w", m, err)
 		}
+	}
+	if err := r.checkOthers(); err != nil {
+		return err
 	}
 	if now := r.now.Now(); now.Truncate(time.Hour).Before(r.latest.Truncate(time.Hour)) || now.Before(r.trust) {
 		return nil

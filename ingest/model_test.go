@@ -59,6 +59,8 @@ var operations = []operation{
 	{name: "late", do: (*run).late}, {name: "late", do: (*run).late}, {name: "late", do: (*run).late},
 	{name: "edges", do: (*run).edges}, {name: "again", do: (*run).again}, {name: "conflict", do: (*run).conflict},
 	{name: "refused", do: (*run).refused},
+	{name: "others", do: (*run).others}, {name: "others", do: (*run).others}, {name: "others", do: (*run).others},
+	{name: "others again", do: (*run).othersAgain}, {name: "other conflict", do: (*run).otherConflict},
 	{name: "flush", do: (*run).flush}, {name: "flush", do: (*run).flush}, {name: "flush", do: (*run).flush},
 	{name: "fail", do: (*run).fail}, {name: "fail", do: (*run).fail},
 	{name: "minutes", do: (*run).minutes}, {name: "minutes", do: (*run).minutes},
@@ -107,10 +109,12 @@ func history(ops []operation) string {
 type run struct {
 	*world
 	truth     map[string]map[series.Millis]uint64 // by metric: the bits of the first value of each time
-	contested map[contest]bool                    // times for which other values were sent as well
-	cursor    map[string]series.Millis            // where the history of each metric has come to
-	latest    time.Time                           // that the clock ever showed
-	trust     time.Time                           // until then the planner looks in the ring for hours that are in pages, see back
+	natives   map[string]map[series.Millis]series.Histogram
+	examples  map[string][]series.Exemplar
+	contested map[contest]bool         // times for which other values were sent as well
+	cursor    map[string]series.Millis // where the history of each metric has come to
+	latest    time.Time                // that the clock ever showed
+	trust     time.Time                // until then the planner looks in the ring for hours that are in pages, see back
 	value     float64
 	note      string
 }
@@ -123,13 +127,15 @@ type contest struct {
 var metrics = []string{"m0", "m1", "m2", "m3", "m4"}
 
 func runModel(t *testing.T, ops []operation) error {
-	r := &run{world: newWorld(t, nil), truth: map[string]map[series.Millis]uint64{}, cursor: map[string]series.Millis{}, contested: map[contest]bool{}, latest: day0}
+	r := &run{world: newWorld(t, nil), truth: map[string]map[series.Millis]uint64{},
+		natives: map[string]map[series.Millis]series.Histogram{}, examples: map[string][]series.Exemplar{}, cursor: map[string]series.Millis{}, contested: map[contest]bool{}, latest: day0}
 	defer func() {
 		r.abandon()
 		*r.world = world{} // the test holds on to it, and there are many
 	}()
 	for i, m := range metrics {
 		r.truth[m] = map[series.Millis]uint64{}
+		r.natives[m] = map[series.Millis]series.Histogram{}
 		r.cursor[m] = r.now.millis() - series.Millis(i+1)*5*series.MillisPerDay
 	}
 	for i := range ops {

@@ -19,19 +19,22 @@ var ErrTooLarge = errors.New("the request is too large")
 type Refusal struct {
 	Series string
 	Reason string
-	Count  int // samples
+	Count  int // samples, histograms, exemplars and metadata
 }
 
 func (r *Refusal) Error() string { return r.Series + ": " + r.Reason }
 
-// RefusedError says that some samples of a request were refused; all others are stored. Sending the same again gives
-// the same answer.
+// RefusedError says that some of a request was refused; all else is stored. Sending the same again gives the same answer.
 type RefusedError struct {
-	Samples  int       // how many were refused
-	Refusals []Refusal // the first few of them
+	Samples, Histograms, Exemplars, Metadata int       // how many were refused
+	Refusals                                 []Refusal // the first few of them
 }
 
 const maxRefusals = 10
+
+func (e *RefusedError) any() bool { return e.count() > 0 || len(e.Refusals) > 0 }
+
+func (e *RefusedError) count() int { return e.Samples + e.Histograms + e.Exemplars + e.Metadata }
 
 func (e *RefusedError) Error() string {
 	var lines []string
@@ -40,14 +43,31 @@ func (e *RefusedError) Error() string {
 		lines = append(lines, r.Error())
 		shown += r.Count
 	}
-	if more := e.Samples - shown; more > 0 {
+	if more := e.count() - shown; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d samples refused, all others are stored: %s", e.Samples, strings.Join(lines, "; "))
+	return fmt.Sprintf("%s refused, all else is stored: %s", e.what(), strings.Join(lines, "; "))
 }
 
-func (e *RefusedError) add(r Refusal) {
-	e.Samples += r.Count
+// what says how many of which kind.
+func (e *RefusedError) what() string {
+	var kinds []string
+	for _, kind := range []struct {
+		n    int
+		name string
+	}{{e.Samples, "samples"}, {e.Histograms, "histograms"}, {e.Exemplars, "exemplars"}, {e.Metadata, "metadata"}} {
+		if kind.n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", kind.n, kind.name))
+		}
+	}
+	if len(kinds) == 0 {
+		return "a series without samples is"
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// note keeps a refusal for the message.
+func (e *RefusedError) note(r Refusal) {
 	if n := len(e.Refusals); n > 0 && e.Refusals[n-1].Series == r.Series && e.Refusals[n-1].Reason == r.Reason {
 		e.Refusals[n-1].Count += r.Count
 		return
@@ -63,7 +83,7 @@ type bounds struct {
 	retention           time.Duration
 }
 
-func (b bounds) hold(s series.Sample) bool { return s.T >= b.oldest && s.T <= b.newest }
+func (b bounds) hold(t series.Millis) bool { return t >= b.oldest && t <= b.newest }
 
 // reason says why a time is out of bounds.
 func (b bounds) reason(t series.Millis) string {

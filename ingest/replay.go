@@ -59,23 +59,23 @@ func (in *Ingester) again(j job) error {
 	defer close(j.done)
 	r := in.requests.Get().(*request)
 	defer in.recycle(r)
-	n, err := snappy.DecodedLen(j.record)
+	body, v := bodyOf(j.record)
+	n, err := snappy.DecodedLen(body)
 	if err == nil {
-		err = r.decode(j.record, n)
+		err = r.decode(body, n, v)
 	}
 	if err != nil {
 		return err
 	}
 	found, err := in.lookUp(r)
 	<-j.turn
-	samples := found.samples
+	var begin stretch
 	for i, s := range found.series {
-		for _, sample := range samples[:found.counts[i]] {
-			if s.append(sample, in.head, math.MaxInt) == taken {
-				r.fresh++
-			}
-		}
-		samples = samples[found.counts[i]:]
+		in.putBack(r, s, found, begin, found.ends[i])
+		begin = found.ends[i]
+	}
+	for i := range found.metadata {
+		in.families.put(found.metadata[i])
 	}
 	in.head.unflushed.Add(r.fresh)
 	return err
@@ -83,15 +83,44 @@ func (in *Ingester) again(j job) error {
 
 // found is what a record holds.
 type found struct {
-	series  []*memSeries
-	counts  []int           // of the samples of each
-	samples []series.Sample // those of the first series first
+	series     []*memSeries
+	ends       []stretch // where what is of each ends
+	samples    []series.Sample
+	histograms []checkedHistogram
+	exemplars  []series.Exemplar
+	metadata   []series.Metadata
 }
 
-// lookUp finds the series of a record in the head, or enters them.
+// stretch is how many samples, histograms and exemplars there are up to somewhere.
+type stretch struct{ samples, histograms, exemplars int }
+
+// putBack takes what a record holds of a series, which lies between from and to.
+func (in *Ingester) putBack(r *request, s *memSeries, f found, from, to stretch) {
+	for _, sample := range f.samples[from.samples:to.samples] {
+		r.count(s.append(sample, in.head, math.MaxInt))
+	}
+	for _, c := range f.histograms[from.histograms:to.histograms] {
+		r.count(s.appendHistogram(c.Histogram, c.size, math.MaxInt, in.head))
+	}
+	for _, x := range f.exemplars[from.exemplars:to.exemplars] {
+		r.count(s.appendExemplar(x, math.MaxInt, in.head))
+	}
+}
+
+// count counts what was not there already.
+func (r *request) count(o outcome) {
+	if o == taken {
+		r.fresh++
+	}
+}
+
+// lookUp reads a record, and finds its series in the head or enters them.
 func (in *Ingester) lookUp(r *request) (f found, err error) {
-	err = eachSeries(r.decoded, &r.message, func(m *message) error {
-		if len(m.samples) == 0 {
+	err = r.each(math.MaxInt, func(m *message) error {
+		if m.metadata.given {
+			f.metadata = append(f.metadata, m.metadata.copied())
+		}
+		if len(m.samples)+len(m.histograms)+len(m.exemplars) == 0 {
 			return nil
 		}
 		s, err := in.head.find(m.labels)
@@ -99,12 +128,35 @@ func (in *Ingester) lookUp(r *request) (f found, err error) {
 			in.cfg.Logger.Error("a series in the write-ahead log cannot be stored", "err", err)
 			return nil
 		}
+		if err == nil {
+			err = f.add(m)
+		}
 		if err != nil {
 			return err
 		}
-		f.series, f.counts = append(f.series, s), append(f.counts, len(m.samples))
-		f.samples = append(f.samples, m.samples...)
+		f.series = append(f.series, s)
+		f.ends = append(f.ends, stretch{len(f.samples), len(f.histograms), len(f.exemplars)})
 		return nil
 	})
 	return f, err
+}
+
+// add reads what a message has of a series.
+func (f *found) add(m *message) error {
+	f.samples = append(f.samples, m.samples...)
+	for _, raw := range m.histograms {
+		fields, err := readHistogram(raw)
+		if err != nil {
+			return err
+		}
+		f.histograms = append(f.histograms, checkedHistogram{Histogram: fields.histogram(), size: len(raw)})
+	}
+	for _, e := range m.exemplars {
+		ls, _, err := exemplarLabels(m.fieldsOf(e))
+		if err != nil {
+			return err
+		}
+		f.exemplars = append(f.exemplars, series.Exemplar{T: e.t, V: e.v, Labels: ls})
+	}
+	return nil
 }

@@ -49,6 +49,7 @@ type world struct {
 	service *tabletest.FaultyService
 	store   *store.Store
 	index   *index.Index
+	meta    *index.Metadata
 	roller  *rollup.Roller
 	in      *ingest.Ingester
 	reader  *query.Reader
@@ -94,14 +95,19 @@ func (w *world) open() (err error) {
 	if err != nil {
 		return err
 	}
+	w.meta = index.NewMetadata()
+	if err := w.store.Metadata(ctx, func(one series.Metadata) error { w.meta.Set(one); return nil }); err != nil {
+		return err
+	}
 	reg := prometheus.NewRegistry()
 	w.roller = rollup.New(rollup.Config{
 		CloseAfter: time.Hour, SealAfter: time.Minute, Tick: time.Second, Now: w.now.Now, Logger: log, Registerer: reg,
 	}, w.store)
 	cfg := ingest.Config{
 		Dir: w.wal, Retention: retention, FlushInterval: time.Minute, FlushBytes: 1 << 30, MaxLogBytes: 1 << 30,
-		MaxBody: 32 << 20, MaxDecoded: 128 << 20, MaxInFlight: 256 << 20, MaxPerHour: 100_000, Seed: 1,
-		Now: w.now.Now, CloseDays: w.roller.CloseDays, Logger: log, Registerer: reg,
+		MaxBody: 32 << 20, MaxDecoded: 128 << 20, MaxInFlight: 256 << 20, MaxPerHour: 100_000, MaxExemplars: 100, Seed: 1,
+		Metadata: w.meta,
+		Now:      w.now.Now, CloseDays: w.roller.CloseDays, Logger: log, Registerer: reg,
 	}
 	if w.edit != nil {
 		w.edit(&cfg)

@@ -4,36 +4,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/golang/snappy"
-
-	"daybook/internal/series"
 )
 
-// Result is what became of a request.
+// Result is what is stored of a request, what was there already included.
 type Result struct {
-	Samples    int // stored, those that were there already included
-	Exemplars  int // that came; none is stored
-	Histograms int // that came; none is stored
+	Samples    int
+	Histograms int
+	Exemplars  int
 }
+
+// version is that of the remote write protocol.
+type version uint8
+
+const (
+	v1 version = 1
+	v2 version = 2
+)
 
 // request is the memory that handling one request takes.
 type request struct {
-	decoded  []byte
-	message  message
-	accepted []byte // the request without what was refused, built only where something was
-	bad      []int  // the numbers of the samples of one series that were refused
-	name     string // of one series, once a refusal has named it
-	refused  RefusedError
-	result   Result
-	fresh    int64 // samples that were not there already
+	version    version
+	decoded    []byte
+	symbols    symbols // of version 2.0
+	message    message
+	histograms []checkedHistogram // of one series
+	exemplars  []checkedExemplar
+	accepted   []byte // the request without what was refused, built only where something was
+	record     []byte // what goes into the log, where that is not the body
+	bad        parts  // what of one message was refused
+	name       string // of one series, once a refusal has named it
+	refused    RefusedError
+	result     Result
+	leftOut    int   // exemplars beyond the limit
+	fresh      int64 // samples, histograms and exemplars that were not there already
+	news       int   // metadata that is not in the table
 }
 
 // Write takes the body of a remote write 1.0 request, compressed with snappy. The body is not kept. Errors match
-// ErrMessage, ErrTooLarge or ErrUnavailable, or are a *RefusedError, after which all but the refused samples are stored.
+// ErrMessage, ErrTooLarge or ErrUnavailable, or are a *RefusedError, after which all but what was refused is stored.
 func (in *Ingester) Write(ctx context.Context, body []byte) (Result, error) {
+	return in.write(ctx, body, v1)
+}
+
+// WriteV2 is Write for remote write 2.0. With a *RefusedError the Result says what is stored all the same; with other
+// errors nothing is known to be.
+func (in *Ingester) WriteV2(ctx context.Context, body []byte) (Result, error) {
+	return in.write(ctx, body, v2)
+}
+
+func (in *Ingester) write(ctx context.Context, body []byte, v version) (Result, error) {
 	if err := in.ready(); err != nil {
 		return Result{}, err
 	}
@@ -50,7 +72,7 @@ func (in *Ingester) Write(ctx context.Context, body []byte) (Result, error) {
 	defer in.inFlight.release(int64(n))
 	r := in.requests.Get().(*request)
 	defer in.recycle(r)
-	if err := r.decode(body, n); err != nil {
+	if err := r.decode(body, n, v); err != nil {
 		return Result{}, err
 	}
 	if err = in.take(r); err == nil {
@@ -61,7 +83,7 @@ func (in *Ingester) Write(ctx context.Context, body []byte) (Result, error) {
 		return Result{}, err
 	}
 	in.metrics.count(r)
-	if r.refused.Samples > 0 || len(r.refused.Refusals) > 0 {
+	if r.refused.any() {
 		refused := r.refused
 		return r.result, &refused
 	}
@@ -73,6 +95,9 @@ func (in *Ingester) ready() error {
 	err := in.log.Ready()
 	if err == nil && in.cfg.FreeDisk != nil {
 		err = in.cfg.FreeDisk()
+	}
+	if held := in.head.held.Load(); err == nil && held > in.cfg.MaxLogBytes/4 {
+		err = fmt.Errorf("%d bytes of histograms and exemplars wait for the table, a quarter of wal.max_size at most", held)
 	}
 	if err != nil {
 		in.metrics.unavailable.Inc()
@@ -96,7 +121,8 @@ func (in *Ingester) decodedLen(body []byte) (int, error) {
 	return n, nil
 }
 
-func (r *request) decode(body []byte, n int) (err error) {
+func (r *request) decode(body []byte, n int, v version) (err error) {
+	r.version = v
 	if cap(r.decoded) < n {
 		r.decoded = make([]byte, n+n/8)
 	}
@@ -110,142 +136,24 @@ func (r *request) decode(body []byte, n int) (err error) {
 const maxKeptBuffer = 4 << 20
 
 func (in *Ingester) recycle(r *request) {
-	if cap(r.decoded) > maxKeptBuffer {
-		r.decoded = nil
+	clear(r.histograms[:cap(r.histograms)])
+	clear(r.exemplars[:cap(r.exemplars)])
+	kept := *r
+	*r = request{}
+	if cap(kept.decoded) <= maxKeptBuffer && cap(kept.record) <= maxKeptBuffer {
+		kept.bad.reset()
+		r.decoded, r.message, r.record, r.bad = kept.decoded, kept.message, kept.record, kept.bad
+		r.symbols.at, r.histograms, r.exemplars = kept.symbols.at, kept.histograms[:0], kept.exemplars[:0]
 	}
-	r.accepted, r.refused, r.result, r.fresh = nil, RefusedError{}, Result{}, 0
 	in.requests.Put(r)
 }
 
-// take puts the samples into the head.
-func (in *Ingester) take(r *request) error {
-	b := in.bounds()
-	before := 0 // series of the request handled so far
-	return eachSeries(r.decoded, &r.message, func(m *message) error {
-		defer func() { before++ }()
-		refusedBefore := r.refused.Samples
-		r.bad, r.name = r.bad[:0], ""
-		r.result.Exemplars += m.exemplars
-		r.result.Histograms += m.histograms
-		if err := in.takeSeries(r, m, b); err != nil {
-			return err
-		}
-		if r.refused.Samples > refusedBefore && r.accepted == nil {
-			r.accepted = in.acceptedSoFar(r, before)
-		}
-		if r.accepted != nil && len(r.bad) < len(m.samples) {
-			r.accepted = m.appendWithout(r.accepted, r.bad)
-		}
-		return nil
-	})
-}
-
-// acceptedSoFar is the request up to its n-th series, of which nothing was refused.
-func (in *Ingester) acceptedSoFar(r *request, n int) []byte {
-	accepted := make([]byte, 0, len(r.decoded))
-	var m message
-	_ = eachSeries(r.decoded, &m, func(m *message) error { // it was read without an error before
-		if n > 0 && len(m.samples) > 0 {
-			accepted = m.appendWithout(accepted, nil)
-		}
-		n--
-		return nil
-	})
-	return accepted
-}
-
-// takeSeries puts the samples of one series into the head, and notes what it refuses.
-func (in *Ingester) takeSeries(r *request, m *message, b bounds) error {
-	if m.histograms > 0 {
-		r.refused.add(Refusal{r.nameOf(m), "native histograms are not stored yet: send_native_histograms must be off", m.histograms})
-	}
-	if !slices.ContainsFunc(m.samples, b.hold) {
-		return r.refuseAll(m, b) // what has nothing to store does not become a series
-	}
-	s, err := in.head.find(m.labels)
-	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		r.refuse(m, *refusal)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for i, sample := range m.samples {
-		if reason := in.takeSample(r, s, sample, b); reason != "" {
-			r.refused.add(Refusal{r.nameOf(m), reason, 1})
-			r.bad = append(r.bad, i)
-			continue
-		}
-		r.result.Samples++
-	}
-	return nil
-}
-
-// refuse refuses all samples of a series for one reason.
-func (r *request) refuse(m *message, why Refusal) {
-	why.Count = len(m.samples)
-	r.refused.add(why)
-	for i := range m.samples {
-		r.bad = append(r.bad, i)
-	}
-}
-
-// refuseAll refuses a series none of whose samples is within the bounds; it may have no samples at all.
-func (r *request) refuseAll(m *message, b bounds) error {
-	_, err := seriesLabels(m.labels)
-	if refusal, ok := errors.AsType[*Refusal](err); ok {
-		r.refuse(m, *refusal)
-		return nil
-	}
-	for i, sample := range m.samples {
-		r.refused.add(Refusal{r.nameOf(m), b.reason(sample.T), 1})
-		r.bad = append(r.bad, i)
-	}
-	return err
-}
-
-// takeSample puts a sample into the head, or says why not.
-func (in *Ingester) takeSample(r *request, s *memSeries, sample series.Sample, b bounds) (reason string) {
-	if !b.hold(sample) {
-		return b.reason(sample.T)
-	}
-	switch s.append(sample, in.head, in.cfg.MaxPerHour) {
-	case taken:
-		r.fresh++
-	case conflict:
-		return fmt.Sprintf("another value is stored for timestamp %s already", stamp(sample.T))
-	case overfull:
-		return fmt.Sprintf("more than %d samples of one series within an hour (ingest.max_samples_per_hour)", in.cfg.MaxPerHour)
-	}
-	return ""
-}
-
-func (in *Ingester) bounds() bounds {
-	now := series.MillisOf(in.cfg.Now())
-	b := bounds{now: now, newest: now + series.Millis(Future.Milliseconds()), oldest: earliest, retention: in.cfg.Retention}
-	if in.cfg.Retention > 0 {
-		b.oldest = max(earliest, now-series.Millis(in.cfg.Retention.Milliseconds()))
-	}
-	return b
-}
-
-// nameOf is how a refusal names a series, whatever its labels are.
-func (r *request) nameOf(m *message) string {
-	if r.name == "" {
-		r.name = nameOf(m.labels)
-	}
-	return r.name
-}
-
-// persist writes what was accepted to the log.
+// persist writes what was accepted to the log. What the table is known to have needs none, which only metadata is.
 func (in *Ingester) persist(r *request, body []byte) error {
-	if r.result.Samples == 0 {
+	if r.result == (Result{}) && r.news == 0 {
 		return nil
 	}
-	if r.accepted != nil {
-		body = snappy.Encode(nil, r.accepted)
-	}
-	if err := in.log.Append(body); err != nil {
+	if err := in.log.Append(r.logged(body)); err != nil {
 		in.metrics.unavailable.Inc()
 		return errors.Join(ErrUnavailable, err)
 	}

@@ -362,10 +362,8 @@ func TestNothingToStore(t *testing.T) {
 	w := newWorld(t, nil)
 	size := w.in.LogSize()
 	for what, body := range map[string][]byte{
-		"an empty request":             {0},
-		"metadata only":                body2(t, &prompb.WriteRequest{Metadata: []prompb.MetricMetadata{{MetricFamilyName: "m", Help: "x"}}}),
-		"a series without samples":     body(metric("m")),
-		"a series with exemplars only": body2(t, &prompb.WriteRequest{Timeseries: []prompb.TimeSeries{withExemplar(metric("m"))}}),
+		"an empty request":         {0},
+		"a series without samples": body(metric("m")),
 	} {
 		result, err := w.in.Write(t.Context(), body)
 		if err != nil || result.Samples != 0 {
@@ -374,43 +372,6 @@ func TestNothingToStore(t *testing.T) {
 	}
 	if w.in.LogSize() != size || w.index.Len() != 0 {
 		t.Errorf("the log grew from %d to %d bytes, and there are %d series", size, w.in.LogSize(), w.index.Len())
-	}
-}
-
-func body2(t *testing.T, r *prompb.WriteRequest) []byte {
-	b, err := r.Marshal()
-	must(t, err)
-	return snappy.Encode(nil, b)
-}
-
-func withExemplar(ts prompb.TimeSeries) prompb.TimeSeries {
-	ts.Exemplars = append(ts.Exemplars, prompb.Exemplar{Labels: []prompb.Label{{Name: "trace", Value: "1"}}, Value: 1, Timestamp: int64(now.T)})
-	return ts
-}
-
-// Native histograms are refused by name, exemplars are let go; samples beside them are stored.
-func TestHistogramsAndExemplars(t *testing.T) {
-	w := newWorld(t, nil)
-	both := metric("both", now)
-	both.Histograms = make([]prompb.Histogram, 2)
-	only := metric("only")
-	only.Histograms = make([]prompb.Histogram, 1)
-	result, err := w.write(withExemplar(metric("m", now)), both, only, metric("control", now))
-	re := refused(t, err)
-	if result != (ingest.Result{Samples: 3, Exemplars: 1, Histograms: 3}) || re.Samples != 3 {
-		t.Errorf("%+v, %d refused", result, re.Samples)
-	}
-	for _, part := range []string{`{__name__="both", job="test"}: native histograms`, `{__name__="only", job="test"}: native histograms`} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
-		}
-	}
-	must(t, w.crashNow(rand.New(rand.NewPCG(1, 1))))
-	for _, m := range []string{"m", "both", "control"} {
-		w.expect(m, now)
-	}
-	if n := w.index.Len(); n != 3 {
-		t.Errorf("%d series", n)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *rig) open(o options, logger *slog.Logger, now func() time.Time) *Backen
 	}
 	ingester, err := ingest.Open(ingest.Config{
 		Dir: t.TempDir(), FlushInterval: time.Hour, FlushBytes: 1 << 30, MaxLogBytes: o.maxLog,
-		MaxBody: maxBody, MaxDecoded: maxDecoded, MaxInFlight: 1 << 30, MaxPerHour: 100_000, Retention: 400 * 24 * time.Hour,
+		MaxBody: maxBody, MaxDecoded: maxDecoded, MaxInFlight: 1 << 30, MaxPerHour: 100_000, MaxExemplars: 100, Retention: 400 * 24 * time.Hour,
 		Now: now, CloseDays: roller.CloseDays, FreeDisk: r.disk, Logger: logger, Registerer: r.registry,
 	}, s, x)
 	if err != nil {

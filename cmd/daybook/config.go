@@ -55,6 +55,7 @@ type ingestConfig struct {
 	MaxDecoded        size `toml:"max_decoded"`
 	MaxInFlight       size `toml:"max_in_flight"`
 	MaxSamplesPerHour int  `toml:"max_samples_per_hour"`
+	MaxExemplars      int  `toml:"max_exemplars_per_hour"`
 }
 
 type walConfig struct {
@@ -92,7 +93,7 @@ func defaults() config {
 		DataDir:   "./data",
 		Log:       logConfig{slog.LevelInfo, "text"},
 		Table:     tableConfig{"daybook", 256, "a", 32 * mebi},
-		Ingest:    ingestConfig{32 * mebi, 128 * mebi, 256 * mebi, 100_000},
+		Ingest:    ingestConfig{32 * mebi, 128 * mebi, 256 * mebi, 100_000, 360},
 		WAL:       walConfig{4 << 30, 128 * mebi},
 		Flush:     flushConfig{duration(5 * time.Minute), 32 * mebi},
 		Retention: retentionConfig{duration(5 * 365 * day)},
@@ -183,6 +184,7 @@ func (c *config) checkNumbers(w *wrong) {
 		{"ingest.max_decoded", int64(c.Ingest.MaxDecoded), 1 << 10},
 		{"ingest.max_in_flight", int64(c.Ingest.MaxInFlight), 1 << 10},
 		{"ingest.max_samples_per_hour", int64(c.Ingest.MaxSamplesPerHour), 1},
+		{"ingest.max_exemplars_per_hour", int64(c.Ingest.MaxExemplars), 0},
 		{"wal.max_size", int64(c.WAL.MaxSize), 1 << 20},
 		{"wal.min_free_disk", int64(c.WAL.MinFreeDisk), 0},
 		{"flush.wal_size", int64(c.Flush.WALSize), 1 << 10},
@@ -195,6 +197,7 @@ func (c *config) checkNumbers(w *wrong) {
 	w.refuse(c.Ingest.MaxBody > maxRequest, "ingest.max_body", "%v is too much, at most %v", c.Ingest.MaxBody, maxRequest)
 	w.refuse(c.Ingest.MaxDecoded > maxRequest, "ingest.max_decoded", "%v is too much, at most %v", c.Ingest.MaxDecoded, maxRequest)
 	w.refuse(c.Ingest.MaxSamplesPerHour > 100_000, "ingest.max_samples_per_hour", "%d is too much, 100000 is the most that one transaction of the table can take", c.Ingest.MaxSamplesPerHour)
+	w.refuse(c.Ingest.MaxExemplars > 1000, "ingest.max_exemplars_per_hour", "%d is too much, at most 1000", c.Ingest.MaxExemplars)
 	w.refuse(c.Flush.WALSize >= c.WAL.MaxSize, "flush.wal_size", "%v is not below wal.max_size, which is %v", c.Flush.WALSize, c.WAL.MaxSize)
 }
 

@@ -97,9 +97,13 @@ func work(ctx context.Context, c config, server *web.Server, registry *prometheu
 	if err := fill(ctx, s, x); err != nil {
 		return err
 	}
+	metadata := index.NewMetadata()
+	if err := fillMetadata(ctx, s, metadata); err != nil {
+		return err
+	}
 	log.Info("the catalogue is read", "series", x.Len(), "took", time.Since(start).Round(time.Millisecond))
 	roller := rollup.New(rollupConfigOf(c, tables, registry, log), s)
-	ingester, err := ingest.Open(ingestConfigOf(c, dir, roller, registry, log), s, x)
+	ingester, err := ingest.Open(ingestConfigOf(c, dir, roller, metadata, registry, log), s, x)
 	if err != nil {
 		return err
 	}
@@ -150,14 +154,23 @@ func fill(ctx context.Context, s *store.Store, x *index.Index) error {
 	})
 }
 
-func ingestConfigOf(c config, dir *datadir.Dir, roller *rollup.Roller, reg prometheus.Registerer, log *slog.Logger) ingest.Config {
+// fillMetadata reads what the store has of the metadata of metric families.
+func fillMetadata(ctx context.Context, s *store.Store, into *index.Metadata) error {
+	return s.Metadata(ctx, func(one series.Metadata) error {
+		into.Set(one)
+		return nil
+	})
+}
+
+func ingestConfigOf(c config, dir *datadir.Dir, roller *rollup.Roller, metadata *index.Metadata, reg prometheus.Registerer, log *slog.Logger) ingest.Config {
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // never fails
 	return ingest.Config{
 		Dir: dir.WAL(), Retention: time.Duration(c.Retention.Raw), FlushInterval: time.Duration(c.Flush.Interval),
 		FlushBytes: int64(c.Flush.WALSize), MaxLogBytes: int64(c.WAL.MaxSize), MaxBody: int(c.Ingest.MaxBody),
 		MaxDecoded: int(c.Ingest.MaxDecoded), MaxInFlight: int64(c.Ingest.MaxInFlight),
-		MaxPerHour: c.Ingest.MaxSamplesPerHour, Seed: binary.LittleEndian.Uint64(seed[:]),
+		MaxPerHour: c.Ingest.MaxSamplesPerHour, MaxExemplars: c.Ingest.MaxExemplars,
+		Metadata: metadata, Seed: binary.LittleEndian.Uint64(seed[:]),
 		Now: time.Now, CloseDays: roller.CloseDays, Logger: log, Registerer: reg,
 		FreeDisk: func() error { return dir.CheckFree(int64(c.WAL.MinFreeDisk)) },
 	}
