@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"daybook/ingest"
 	"daybook/internal/series"
 	"daybook/internal/slot"
+	"daybook/internal/table/tabletest"
 	"daybook/keys"
 )
 
@@ -144,6 +146,25 @@ func (r *v2) body(t testing.TB) []byte {
 
 func (r *v2) send(w *world) (ingest.Result, error) {
 	return w.in.WriteV2(w.tb.Context(), r.body(w.tb))
+}
+
+// send writes series of floats in one of the versions.
+func (w *world) send(version int, all ...prompb.TimeSeries) (ingest.Result, error) {
+	if version == 1 {
+		return w.write(all...)
+	}
+	r := newV2()
+	for _, ts := range all {
+		var pairs []string
+		for _, l := range ts.Labels {
+			pairs = append(pairs, l.Name, l.Value)
+		}
+		to := r.add(writev2.TimeSeries{}, pairs...)
+		for _, s := range ts.Samples {
+			to.Samples = append(to.Samples, writev2.Sample{Timestamp: s.Timestamp, Value: s.Value})
+		}
+	}
+	return r.send(w)
 }
 
 // native is an integer histogram with a few buckets, different for each n.
@@ -868,5 +889,122 @@ func TestLimitsV2(t *testing.T) {
 		if _, err := w.in.WriteV2(t.Context(), c.body); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// Histograms and exemplars that the table does not take are in memory, which has an end: then nothing is taken, as with
+// a full log.
+func TestHeldHistograms(t *testing.T) {
+	w := newWorld(t, func(c *ingest.Config) { c.MaxLogBytes = 1 << 20 })
+	wide := func(i int) series.Histogram { // many buckets of few bytes
+		h := native(day0.Add(time.Duration(i)*time.Second), 0)
+		h.Int.PositiveSpans, h.Int.PositiveBuckets = []histogram.Span{{Length: 5000}}, append(make([]int64, 4999), 7)
+		return h
+	}
+	var want []series.Histogram
+	var err error
+	for i := 0; err == nil; i++ {
+		if _, err = w.sendHistograms(2, "m", wide(i)); err == nil {
+			want = append(want, wide(i))
+		}
+		if i > 100 {
+			t.Fatal("there is no end")
+		}
+	}
+	if !errors.Is(err, ingest.ErrUnavailable) || !strings.Contains(err.Error(), "wal.max_size") || len(want) < 3 || w.in.Held() > 1<<20 {
+		t.Errorf("%d histograms of 40 KiB are held, %d bytes, then %v", len(want), w.in.Held(), err)
+	}
+	must(t, w.flush())
+	_, err = w.sendHistograms(2, "m", wide(len(want)))
+	must(t, err)
+	w.expectHistograms("m", append(want, wide(len(want)))...)
+}
+
+// Metadata that could not be written to the table, or was, without an answer, is written with the next flush; the log
+// has it until then.
+func TestMetadataIsRepeated(t *testing.T) {
+	for what, fault := range map[string]tabletest.Fault{
+		"refused":     {Method: tabletest.Transact, Table: "daybookmeta", Call: 1, Err: errBusy},
+		"answer lost": {Method: tabletest.Transact, Table: "daybookmeta", Call: 1, Effect: tabletest.FailAfter, Err: errBusy},
+		"reading it":  {Method: tabletest.Get, Table: "daybookmeta", Call: 1, Err: errBusy},
+		"not durable": failSync,
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, nil)
+			one := series.Metadata{Family: "m", Type: "gauge", Help: "One."}
+			send := func() {
+				_, err := w.in.Write(t.Context(), metadataV1(t, one))
+				must(t, err)
+			}
+			send()
+			w.service.Add(fault)
+			if err := w.flush(); err == nil {
+				t.Fatal("nothing failed")
+			}
+			w.service.Heal()
+			rng := rand.New(rand.NewPCG(1, 1))
+			must(t, w.crashNow(rng))
+			w.expectMetadata(one)
+			must(t, w.flush())
+			size := w.in.LogSize()
+			if send(); w.in.LogSize() != size {
+				t.Error("what is in the table is logged again")
+			}
+			must(t, w.crashNow(rng))
+			w.expectMetadata(one)
+		})
+	}
+}
+
+// Everything at once: writers of all kinds in both versions, flushes, and a reader.
+func TestKindsTogether(t *testing.T) {
+	w := newWorld(t, nil)
+	const writers, each = 4, 60
+	var group sync.WaitGroup
+	for n := range writers {
+		group.Go(func() {
+			for i := range each {
+				tm := day0.Add(time.Duration(i-each) * 15 * time.Second)
+				r := newV2()
+				ts := r.metric("m")
+				ts.Metadata = writev2.Metadata{Type: writev2.Metadata_METRIC_TYPE_HISTOGRAM, HelpRef: r.symbols.Symbolize(fmt.Sprint(i))}
+				ts.Histograms = []writev2.Histogram{protoV2(native(tm, i))} // all writers send the same
+				ts.Exemplars = []writev2.Exemplar{r.exemplar(example(tm, float64(n)))}
+				r.metric(fmt.Sprint("f", n), at(tm, 1), at(tm.Add(time.Second), 2)).Exemplars = []writev2.Exemplar{r.exemplar(example(tm, 3))}
+				if _, err := r.send(w); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		must(t, w.flush())
+		w.in.Head().Histograms(nil, w.id("m"), -1<<62, 1<<62)
+		w.in.Head().Exemplars(nil, w.id("m"), -1<<62, 1<<62)
+	}
+	for _, do := range []func() error{func() error { return w.crashNow(rand.New(rand.NewPCG(1, 1))) }, w.restart} {
+		must(t, do())
+		var histograms []series.Histogram
+		for i := range each {
+			tm := day0.Add(time.Duration(i-each) * 15 * time.Second)
+			histograms = append(histograms, native(tm, i))
+		}
+		w.expectHistograms("m", histograms...)
+		if got, err := w.exemplars(w.id("m")); err != nil || len(got) != 100 {
+			t.Errorf("%d exemplars, %v", len(got), err)
+		}
+		if m, ok := w.meta.Get("m"); !ok || m.Type != "histogram" {
+			t.Errorf("metadata %+v", m)
+		}
+	}
+	if n := w.in.Unflushed(); n != 0 {
+		t.Errorf("%d unflushed", n)
 	}
 }

@@ -88,6 +88,7 @@ func addPart(all *[]part, m *message) (err error) {
 			return err
 		}
 		p.histograms = append(p.histograms, h.histogram())
+		_ = h.check(h.histogram(), v1) // which must not panic, whatever it is
 	}
 	for _, e := range m.exemplars {
 		fields, err := describeFields(m.fieldsOf(e))

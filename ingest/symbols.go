@@ -123,7 +123,7 @@ func (s *symbols) read(m *message, whole []byte) (err error) {
 	return nil
 }
 
-var longLabels = fmt.Sprintf("its labels take more than the %d bytes that are possible", store.MaxLabelBytes)
+var longLabels = fmt.Sprintf("its labels take more bytes than are possible, at most %d", store.MaxLabelBytes)
 
 // appendRefs reads references to symbols, packed or one by one.
 func appendRefs(refs []uint32, f field) ([]uint32, error) {

@@ -145,7 +145,7 @@ func TestSymbolsWrittenOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.each(&m, func(m *message) error {
-		if len(m.labels) > store.MaxLabelBytes || !strings.Contains(m.fault, "61440") {
+		if len(m.labels) > store.MaxLabelBytes || !strings.Contains(m.fault, "at most 61440") {
 			t.Errorf("%d bytes of labels, %q", len(m.labels), m.fault)
 		}
 		if len(m.exemplarLabels) > maxExemplarBytes || m.exemplars[0].fault != longExemplar {

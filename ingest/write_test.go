@@ -65,16 +65,19 @@ func TestLabelsRefused(t *testing.T) {
 		"empty in all but name": {[]string{"a", "", "b", ""}, `is missing or empty`},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t, nil)
-			result, err := w.write(labelled(c.pairs, now, at(day0.Add(-time.Minute), 2)), metric("control", now))
-			re := refused(t, err)
-			if !strings.Contains(err.Error(), c.message) || re.Samples != 2 || result.Samples != 1 {
-				t.Errorf("%d refused, %d stored, %q does not say %q", re.Samples, result.Samples, err.Error(), c.message)
-			}
-			must(t, w.crashNow(rand.New(rand.NewPCG(1, 1))))
-			w.expect("control", now)
-			if n := w.index.Len(); n != 1 {
-				t.Errorf("%d series after a crash", n)
+			for version := 1; version <= 2; version++ {
+				w := newWorld(t, nil)
+				result, err := w.send(version, labelled(c.pairs, now, at(day0.Add(-time.Minute), 2)), metric("control", now))
+				re := refused(t, err)
+				says := strings.Contains(err.Error(), c.message) || version == 2 && strings.Contains(err.Error(), "at most 61440")
+				if !says || re.Samples != 2 || result.Samples != 1 {
+					t.Errorf("version %d: %d refused, %d stored, %q does not say %q", version, re.Samples, result.Samples, err.Error(), c.message)
+				}
+				must(t, w.crashNow(rand.New(rand.NewPCG(1, 1))))
+				w.expect("control", now)
+				if n := w.index.Len(); n != 1 {
+					t.Errorf("version %d: %d series after a crash", version, n)
+				}
 			}
 		})
 	}
@@ -95,7 +98,8 @@ func TestLabelsSorted(t *testing.T) {
 			shuffled = append(shuffled, "empty", "", "b", "")
 		}
 		s := at(day0.Add(time.Duration(i-30)*time.Second), float64(i))
-		w.put(labelled(shuffled, s))
+		_, err := w.send(1+i%2, labelled(shuffled, s))
+		must(t, err)
 		want = append(want, s)
 	}
 	for range 2 {
@@ -124,7 +128,8 @@ func TestLabelsKept(t *testing.T) {
 	values := []string{"\U0001f4d3", "\u00e9", "e\u0301", "a\x00b", "\x00", " ", "'", "''", `/\#?%`, "%2F", "\t", "\u0080", "\u0640", "\ufffd",
 		strings.Repeat("k", 2<<10), strings.Repeat("x", 40_000), strings.Repeat("\U0001f4d3", 10_000)}
 	for i, v := range values {
-		w.put(labelled([]string{"__name__", "m", "l", v}, at(day0, float64(i))))
+		_, err := w.send(1+i%2, labelled([]string{"__name__", "m", "l", v}, at(day0, float64(i))))
+		must(t, err)
 	}
 	check := func(when string) {
 		t.Helper()
