@@ -4,6 +4,7 @@
 
 SHELL       := /bin/bash -eu -o pipefail
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo unreleased)
+BRANCH      := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null)
 GOLANGCI    := bin/golangci-lint
 GOLANGCI_AT := v2.15.0
 PAGE        := web/page
@@ -15,7 +16,7 @@ run: build
 	bin/daybook serve --listen 127.0.0.1:9201 --data-dir ./data
 
 build: page
-	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/daybook ./cmd/daybook
+	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.branch=$(BRANCH)" -o bin/daybook ./cmd/daybook
 
 # The page's sources and the lock file decide whether it is built anew.
 page: $(PAGE)/dist/index.html

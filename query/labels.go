@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"daybook/internal/index"
+	"daybook/internal/series"
 )
 
 // ErrBadQuery says that what was asked cannot be understood.
@@ -29,8 +31,9 @@ func (r *Reader) Selectors(selectors []string) ([][]*labels.Matcher, error) {
 	return sets, nil
 }
 
-// Series gives the series that any of the matcher sets matches, sorted by labels.
-func (r *Reader) Series(ctx context.Context, sets [][]*labels.Matcher) ([]*index.Series, error) {
+// Series gives the series that any of the matcher sets matches, sorted by labels. Series that may have no samples
+// from..to count, too.
+func (r *Reader) Series(ctx context.Context, sets [][]*labels.Matcher, _, _ series.Millis) ([]*index.Series, error) {
 	var all []*index.Series
 	for _, set := range sets {
 		found, err := r.index.Select(ctx, set...)
@@ -44,15 +47,24 @@ func (r *Reader) Series(ctx context.Context, sets [][]*labels.Matcher) ([]*index
 }
 
 // LabelNames gives the names of the labels of the series that any of the sets matches, sorted; of all series where
-// there is no set.
-func (r *Reader) LabelNames(ctx context.Context, sets [][]*labels.Matcher) ([]string, error) {
+// there is no set. The times are as for Series.
+func (r *Reader) LabelNames(ctx context.Context, sets [][]*labels.Matcher, _, _ series.Millis) ([]string, error) {
 	return union(sets, func(set []*labels.Matcher) ([]string, error) { return r.index.LabelNames(ctx, set...) })
 }
 
 // LabelValues gives the values of a label; see LabelNames.
-func (r *Reader) LabelValues(ctx context.Context, name string, sets [][]*labels.Matcher) ([]string, error) {
+func (r *Reader) LabelValues(ctx context.Context, name string, sets [][]*labels.Matcher, _, _ series.Millis) ([]string, error) {
 	return union(sets, func(set []*labels.Matcher) ([]string, error) { return r.index.LabelValues(ctx, name, set...) })
 }
+
+// Always is all of time.
+const (
+	AlwaysFrom series.Millis = math.MinInt64
+	AlwaysTo   series.Millis = math.MaxInt64
+)
+
+// Cardinality counts the series of the index, and names what most of them have; so many of each kind.
+func (r *Reader) Cardinality(most int) index.Cardinality { return r.index.Cardinality(most) }
 
 func union(sets [][]*labels.Matcher, get func([]*labels.Matcher) ([]string, error)) ([]string, error) {
 	if len(sets) == 0 {

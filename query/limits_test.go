@@ -73,7 +73,7 @@ func TestChartTimeout(t *testing.T) {
 		w, release := slow(t)
 		defer close(release)
 		start := time.Now()
-		found, err := w.reader.Series(t.Context(), nil)
+		found, err := w.reader.Series(t.Context(), nil, AlwaysFrom, AlwaysTo)
 		w.ok(err)
 		if len(found) > 0 {
 			t.Fatalf("no selector selects %d series", len(found))

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
 
 	"daybook/internal/index"
 	"daybook/internal/series"
@@ -59,23 +60,43 @@ func New(cfg Config, s *store.Store, x *index.Index, head Head) *Reader {
 			Logger: cfg.Logger, Reg: cfg.Registerer, MaxSamples: cfg.MaxSamples,
 			Timeout:       2 * cfg.Timeout, // run's is over before
 			LookbackDelta: cfg.Lookback, EnableAtModifier: true, EnableNegativeOffset: true, Parser: p,
+			EnablePerStepStats:       true, // for queries that ask for them
 			NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
 		}),
 	}
 }
 
 // Range evaluates a query at each step from start to end. The caller closes the query when it is done with the
-// result. An error here says that the query cannot be parsed; one of evaluating is in the result.
-func (r *Reader) Range(ctx context.Context, expr string, start, end time.Time, step time.Duration) (promql.Query, *promql.Result, error) {
-	q, err := r.engine.NewRangeQuery(ctx, queryable{r}, nil, expr, start, end, step)
+// result. An error here says that the query cannot be parsed; one of evaluating is in the result. There may be opts
+// once: another lookback, statistics of each step.
+func (r *Reader) Range(ctx context.Context, expr string, start, end time.Time, step time.Duration, opts ...promql.QueryOpts) (promql.Query, *promql.Result, error) {
+	q, err := r.engine.NewRangeQuery(ctx, queryable{r}, optional(opts), expr, start, end, step)
 	return r.run(ctx, q, err)
 }
 
-// Instant evaluates a query at one time; see Range.
-func (r *Reader) Instant(ctx context.Context, expr string, at time.Time) (promql.Query, *promql.Result, error) {
-	q, err := r.engine.NewInstantQuery(ctx, queryable{r}, nil, expr, at)
-	return r.run(ctx, q, err)
+// Instant evaluates a query at one time; see Range. A vector is sorted by labels, unless the query gives it an order of
+// its own.
+func (r *Reader) Instant(ctx context.Context, expr string, at time.Time, opts ...promql.QueryOpts) (promql.Query, *promql.Result, error) {
+	q, err := r.engine.NewInstantQuery(ctx, queryable{r}, optional(opts), expr, at)
+	q, result, err := r.run(ctx, q, err)
+	if err == nil {
+		sortUnordered(q, result)
+	}
+	return q, result, err
 }
+
+func optional(opts []promql.QueryOpts) promql.QueryOpts {
+	if len(opts) == 0 {
+		return nil
+	}
+	return opts[0]
+}
+
+// Parse parses an expression. The error says where it is wrong.
+func (r *Reader) Parse(expr string) (parser.Expr, error) { return r.parser.ParseExpr(expr) }
+
+// Queryable is the storage that queries read: the tables, with what is in memory only on top.
+func (r *Reader) Queryable() storage.Queryable { return queryable{r} }
 
 func (r *Reader) run(ctx context.Context, q promql.Query, err error) (promql.Query, *promql.Result, error) {
 	if err != nil {

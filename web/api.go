@@ -2,14 +2,19 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/util/stats"
 
 	"daybook/internal/index"
 	"daybook/internal/series"
@@ -24,10 +29,14 @@ func instantQuery(c *call) error {
 	if err != nil {
 		return err
 	}
+	most, err := limit(form)
+	if err != nil {
+		return err
+	}
 	at := series.MillisOf(c.server.cfg.Now())
 	if form.Get("time") != "" {
 		if at, err = queryTime(form, "time"); err != nil {
-			return err
+			return invalid("time", fmt.Errorf("invalid time value for 'time': %w", err))
 		}
 	}
 	ctx, cancel, err := c.deadline(form)
@@ -35,12 +44,20 @@ func instantQuery(c *call) error {
 		return err
 	}
 	defer cancel()
-	q, result, err := c.Reader.Instant(ctx, form.Get("query"), at.Time())
+	opts, err := c.options(form)
+	if err != nil {
+		return err
+	}
+	expr, err := expression(form)
+	if err != nil {
+		return err
+	}
+	q, result, err := c.Reader.Instant(ctx, expr, at.Time(), opts)
 	if err != nil {
 		return invalid("query", err)
 	}
 	defer q.Close()
-	return c.result(form.Get("query"), result)
+	return c.result(form, most, q, result)
 }
 
 // rangeQuery is GET and POST /api/v1/query_range.
@@ -49,19 +66,26 @@ func rangeQuery(c *call) error {
 	if err != nil {
 		return err
 	}
-	start, err := queryTime(form, "start")
+	most, err := limit(form)
 	if err != nil {
 		return err
+	}
+	start, err := queryTime(form, "start")
+	if err != nil {
+		return invalid("start", err)
 	}
 	end, err := queryTime(form, "end")
 	if err != nil {
-		return err
+		return invalid("end", err)
 	}
-	step, err := parseStep("step", form.Get("step"))
+	if end < start {
+		return invalid("end", errors.New("end timestamp must not be before start time"))
+	}
+	step, err := parseStep(form.Get("step"))
 	if err != nil {
-		return err
+		return invalid("step", err)
 	}
-	if err := checkRange(start, end, step); err != nil {
+	if err := checkStep(start, end, step); err != nil {
 		return err
 	}
 	ctx, cancel, err := c.deadline(form)
@@ -69,18 +93,23 @@ func rangeQuery(c *call) error {
 		return err
 	}
 	defer cancel()
-	q, result, err := c.Reader.Range(ctx, form.Get("query"), start.Time(), end.Time(), step)
+	opts, err := c.options(form)
+	if err != nil {
+		return err
+	}
+	expr, err := expression(form)
+	if err != nil {
+		return err
+	}
+	q, result, err := c.Reader.Range(ctx, expr, start.Time(), end.Time(), step, opts)
 	if err != nil {
 		return invalid("query", err)
 	}
 	defer q.Close()
-	return c.result(form.Get("query"), result)
+	return c.result(form, most, q, result)
 }
 
-func checkRange(start, end series.Millis, step time.Duration) error {
-	if end < start {
-		return invalid("end", errors.New("end timestamp must not be before start time"))
-	}
+func checkStep(start, end series.Millis, step time.Duration) error {
 	if step < time.Millisecond {
 		return invalid("step", errors.New("zero or negative query resolution step widths are not accepted. Try a positive integer"))
 	}
@@ -97,21 +126,74 @@ func (c *call) deadline(form url.Values) (context.Context, context.CancelFunc, e
 		ctx, cancel := context.WithCancel(ctx)
 		return ctx, cancel, nil
 	}
-	d, err := parseStep("timeout", form.Get("timeout"))
+	d, err := parseStep(form.Get("timeout"))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, invalid("timeout", err)
+	}
+	if d <= 0 {
+		return nil, nil, invalid("timeout", fmt.Errorf("timeout must be positive, got %s", d))
 	}
 	ctx, cancel := context.WithTimeout(ctx, d)
 	return ctx, cancel, nil
 }
 
-// result answers with what a query gave.
-func (c *call) result(expr string, r *promql.Result) error {
+// options reads what a query may ask of the engine.
+func (c *call) options(form url.Values) (promql.QueryOpts, error) {
+	var lookback time.Duration
+	if text := form.Get("lookback_delta"); text != "" {
+		var err error
+		if lookback, err = parseStep(text); err != nil {
+			return nil, badRequest(fmt.Errorf("error parsing lookback delta duration: %w", err))
+		}
+	}
+	var startTimes *bool
+	if text := c.Request().Header.Get(startTimesHeader); text != "" {
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, badRequest(fmt.Errorf("error parsing %s header: %w", startTimesHeader, err))
+		}
+		startTimes = &b
+	}
+	return promql.NewPrometheusQueryOpts(form.Get("stats") == "all", lookback, startTimes), nil
+}
+
+const startTimesHeader = "X-Prometheus-Use-Start-Timestamps"
+
+// result answers with what a query gave, most series of it at most.
+func (c *call) result(form url.Values, most int, q promql.Query, r *promql.Result) error {
 	if r.Err != nil {
 		return evaluationError(r.Err)
 	}
-	warnings, infos := r.Warnings.AsStrings(expr, 10, 10)
-	return c.succeed(func(s *jsonStream) { s.value(r.Value) }, warnings, infos)
+	warnings, infos := r.Warnings.AsStrings(form.Get("query"), 10, 10)
+	value, cut := valueAtMost(r.Value, most)
+	warnings = append(warnings, cut...)
+	var statistics []byte
+	if asked := form.Get("stats"); asked != "" {
+		var err error
+		if statistics, err = json.Marshal(stats.NewQueryStats(q.Stats())); err != nil {
+			return fmt.Errorf("writing the statistics: %w", err)
+		}
+		if asked != "true" && asked != "all" {
+			warnings = append(warnings, fmt.Sprintf(oddStats, asked))
+		}
+	}
+	return c.succeed(func(s *jsonStream) { s.value(value, statistics) }, warnings, infos)
+}
+
+const oddStats = `value %q for parameter "stats" is deprecated and will be rejected in the next major release, use "true" or "all"`
+
+// valueAtMost cuts the series of a query's value to the limit and gives the warning for that.
+func valueAtMost(v parser.Value, most int) (parser.Value, []string) {
+	var warnings []string
+	switch all := v.(type) {
+	case promql.Matrix:
+		all, warnings = atMost(all, most)
+		v = all
+	case promql.Vector:
+		all, warnings = atMost(all, most)
+		v = all
+	}
+	return v, warnings
 }
 
 // evaluationError makes what is wrong with the query itself 422, and leaves the rest to answerFor.
@@ -129,25 +211,18 @@ func seriesList(c *call) error {
 	if err != nil {
 		return err
 	}
-	most, err := limit(form)
-	if err != nil {
-		return err
-	}
 	if len(form["match[]"]) == 0 {
 		return badRequest(errors.New("no match[] parameter provided"))
 	}
-	if err := c.checkSpan(form); err != nil {
-		return err
-	}
-	sets, err := c.matchers(form)
+	asked, err := c.listing(form)
 	if err != nil {
 		return err
 	}
-	found, err := c.Reader.Series(c.Request().Context(), sets)
+	found, err := c.Reader.Series(c.Request().Context(), asked.sets, asked.from, asked.to)
 	if err != nil {
 		return err
 	}
-	found, warnings := atMost(found, most)
+	found, warnings := atMost(found, asked.most)
 	return c.succeed(func(s *jsonStream) {
 		array(s, found, func(one *index.Series) { s.labels(one.Labels) })
 	}, warnings, nil)
@@ -155,12 +230,8 @@ func seriesList(c *call) error {
 
 // labelNames is GET and POST /api/v1/labels.
 func labelNames(c *call) error {
-	return c.list(func(form url.Values) ([]string, error) {
-		sets, err := c.matchers(form)
-		if err != nil {
-			return nil, err
-		}
-		return c.Reader.LabelNames(c.Request().Context(), sets)
+	return c.list(func(ctx context.Context, l listing) ([]string, error) {
+		return c.Reader.LabelNames(ctx, l.sets, l.from, l.to)
 	})
 }
 
@@ -178,45 +249,43 @@ func labelValues(c *call) error {
 	if !model.UTF8Validation.IsValidLabelName(name) {
 		return badRequest(fmt.Errorf("invalid label name: %q", name))
 	}
-	return c.list(func(form url.Values) ([]string, error) {
-		sets, err := c.matchers(form)
-		if err != nil {
-			return nil, err
-		}
-		return c.Reader.LabelValues(c.Request().Context(), name, sets)
+	return c.list(func(ctx context.Context, l listing) ([]string, error) {
+		return c.Reader.LabelValues(ctx, name, l.sets, l.from, l.to)
 	})
 }
 
 // list answers with a list of strings, cut to the limit asked for.
-func (c *call) list(get func(url.Values) ([]string, error)) error {
+func (c *call) list(get func(context.Context, listing) ([]string, error)) error {
 	form, err := c.form()
 	if err != nil {
 		return err
 	}
-	most, err := limit(form)
+	asked, err := c.listing(form)
 	if err != nil {
 		return err
 	}
-	if err := c.checkSpan(form); err != nil {
-		return err
-	}
-	all, err := get(form)
+	all, err := get(c.Request().Context(), asked)
 	if err != nil {
 		return err
 	}
-	all, warnings := atMost(all, most)
+	all, warnings := atMost(all, asked.most)
 	return c.succeed(func(s *jsonStream) { s.strings(all) }, warnings, nil)
 }
 
-// checkSpan checks start and end, which the lists take and do not narrow down by: they are of all that is retained.
-func (c *call) checkSpan(form url.Values) error {
-	for _, name := range []string{"start", "end"} {
-		if form.Get(name) == "" {
-			continue
-		}
-		if _, err := parseTime(name, form.Get(name)); err != nil {
-			return err
-		}
+// listing is what a list of series or labels is asked for.
+type listing struct {
+	most     int // 0 for no limit
+	from, to series.Millis
+	sets     [][]*labels.Matcher
+}
+
+func (c *call) listing(form url.Values) (l listing, err error) {
+	if l.most, err = limit(form); err != nil {
+		return l, err
 	}
-	return nil
+	if l.from, l.to, err = span(form); err != nil {
+		return l, err
+	}
+	l.sets, err = c.matchers(form)
+	return l, err
 }

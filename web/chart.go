@@ -66,7 +66,7 @@ func (c *call) chartSeries(ids, selectors []string) (found []*index.Series, err 
 	if err != nil {
 		return nil, err
 	}
-	return c.Reader.Series(c.Request().Context(), sets)
+	return c.Reader.Series(c.Request().Context(), sets, query.AlwaysFrom, query.AlwaysTo)
 }
 
 func (s *jsonStream) chart(drawn *query.Chart, cost *table.Cost, took time.Duration) {

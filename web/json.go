@@ -41,7 +41,7 @@ func (s *Server) send(c echo.Context, status int, write func(*jsonStream)) error
 	c.Response().Header().Set("Content-Type", "application/json")
 	c.Response().WriteHeader(status)
 	out := streams.Get().(*jsonStream)
-	out.Reset(&patientWriter{c.Response(), http.NewResponseController(c.Response()), s.patience})
+	out.Reset(s.patient(c))
 	out.Error = nil
 	write(out)
 	err := out.Flush()
@@ -61,6 +61,10 @@ type patientWriter struct {
 	out        io.Writer
 	connection *http.ResponseController
 	patience   time.Duration
+}
+
+func (s *Server) patient(c echo.Context) io.Writer {
+	return &patientWriter{c.Response(), http.NewResponseController(c.Response()), s.patience}
 }
 
 func (w *patientWriter) Write(b []byte) (int, error) {
@@ -104,11 +108,16 @@ func array[T any](s *jsonStream, list []T, write func(T)) {
 			s.WriteMore()
 		}
 		write(one)
-		if s.Buffered() > streamBuffer && s.Flush() != nil {
-			break // the stream keeps the error for the last Flush
+		if !s.letOut() {
+			break
 		}
 	}
 	s.WriteArrayEnd()
+}
+
+// letOut writes what has piled up, and tells whether the client still takes it.
+func (s *jsonStream) letOut() bool {
+	return s.Buffered() <= streamBuffer || s.Flush() == nil // the stream keeps the error for the last Flush
 }
 
 // text writes a string that somebody else made up. Labels are valid UTF-8, but what a query makes of them, such as
@@ -147,8 +156,8 @@ func (s *jsonStream) labels(ls labels.Labels) {
 	s.WriteObjectEnd()
 }
 
-// value writes the result of a query.
-func (s *jsonStream) value(v parser.Value) {
+// value writes the result of a query, and its statistics where there are any.
+func (s *jsonStream) value(v parser.Value, statistics []byte) {
 	s.WriteObjectStart()
 	s.WriteObjectField("resultType")
 	s.WriteString(string(v.Type()))
@@ -166,6 +175,10 @@ func (s *jsonStream) value(v parser.Value) {
 		s.WriteMore()
 		s.text(v.V)
 		s.WriteArrayEnd()
+	}
+	if statistics != nil {
+		s.next("stats")
+		s.WriteRaw(string(statistics))
 	}
 	s.WriteObjectEnd()
 }

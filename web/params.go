@@ -15,6 +15,7 @@ import (
 
 	"daybook/internal/series"
 	"daybook/keys"
+	"daybook/query"
 )
 
 func invalid(name string, err error) error {
@@ -39,6 +40,19 @@ func (c *call) form() (url.Values, error) {
 	}
 	arrived()
 	return r.Form, nil
+}
+
+// maxQuery is the most bytes that an expression may have. Parser and engine go down into it by recursion, and at the end
+// of a goroutine's stack the process dies: with this it is far away.
+const maxQuery = 256 << 10
+
+// expression reads the query parameter.
+func expression(form url.Values) (string, error) {
+	text := form.Get("query")
+	if len(text) > maxQuery {
+		return "", invalid("query", fmt.Errorf("it has %d bytes, more than %d", len(text), maxQuery))
+	}
+	return text, nil
 }
 
 // hurry gives the client a while to send the body of its request. The caller calls arrived when all of it is there;
@@ -71,10 +85,10 @@ var boundaries = map[string]series.Millis{
 }
 
 // parseTime reads seconds since 1970, to the millisecond, or RFC 3339.
-func parseTime(name, value string) (series.Millis, error) {
+func parseTime(value string) (series.Millis, error) {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if math.IsNaN(seconds) || math.Abs(seconds) > maxSeconds {
-			return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid timestamp", value))
+			return 0, fmt.Errorf("cannot parse %q to a valid timestamp", value)
 		}
 		return series.Millis(math.Round(seconds * 1000)), nil
 	}
@@ -84,30 +98,47 @@ func parseTime(name, value string) (series.Millis, error) {
 	if t, ok := boundaries[value]; ok {
 		return t, nil
 	}
-	return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid timestamp", value))
+	return 0, fmt.Errorf("cannot parse %q to a valid timestamp", value)
 }
 
 // queryTime reads a time to evaluate at: one that samples can have, or nearly so.
 func queryTime(form url.Values, name string) (series.Millis, error) {
-	t, err := parseTime(name, form.Get(name))
+	t, err := parseTime(form.Get(name))
 	if err == nil && (t < keys.FirstDay.Start() || t >= (keys.LastDay+1).Start()) {
-		err = invalid(name, fmt.Errorf("%q is out of range: times are from %s to %s", form.Get(name),
-			keys.FirstDay.Time().Format(time.DateOnly), keys.LastDay.Time().Format(time.DateOnly)))
+		err = fmt.Errorf("%q is out of range: times are from %s to %s", form.Get(name),
+			keys.FirstDay.Time().Format(time.DateOnly), keys.LastDay.Time().Format(time.DateOnly))
 	}
 	return t, err
 }
 
+// span reads start and end; all of time where they are not given.
+func span(form url.Values) (from, to series.Millis, err error) {
+	from, to = query.AlwaysFrom, query.AlwaysTo
+	for _, p := range []struct {
+		name string
+		t    *series.Millis
+	}{{"start", &from}, {"end", &to}} {
+		if form.Get(p.name) == "" {
+			continue
+		}
+		if *p.t, err = parseTime(form.Get(p.name)); err != nil {
+			return 0, 0, invalid(p.name, fmt.Errorf("invalid time value for '%s': %w", p.name, err))
+		}
+	}
+	return from, to, nil
+}
+
 // parseStep reads a length of time: seconds, or a duration such as 5m.
-func parseStep(name, value string) (time.Duration, error) {
+func parseStep(value string) (time.Duration, error) {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if math.IsNaN(seconds) || math.Abs(seconds) > math.MaxInt64/1e10 {
-			return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid duration", value))
+			return 0, fmt.Errorf("cannot parse %q to a valid duration. It overflows int64", value)
 		}
 		return time.Duration(seconds * float64(time.Second)), nil
 	}
 	d, err := model.ParseDuration(value)
 	if err != nil {
-		return 0, invalid(name, fmt.Errorf("cannot parse %q to a valid duration", value))
+		return 0, fmt.Errorf("cannot parse %q to a valid duration", value)
 	}
 	return time.Duration(d), nil
 }
@@ -123,6 +154,20 @@ func limit(form url.Values) (int, error) {
 		return 0, invalid("limit", fmt.Errorf("%q is not a number of 0 or more", value))
 	}
 	return n, nil
+}
+
+// anyLimit reads a limit that may be negative, which means the same as 0: none. (To Prometheus 0 is no answer at all
+// there, and to Grafana, which asks for it, it is all.)
+func anyLimit(form url.Values, name string) (int, error) {
+	value := form.Get(name)
+	if value == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return 0, badRequest(fmt.Errorf("%s must be a number", name))
+	}
+	return max(n, 0), nil
 }
 
 // matchers reads the match[] parameters.

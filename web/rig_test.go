@@ -46,7 +46,17 @@ var (
 const (
 	maxBody    = 64 << 10
 	maxDecoded = 256 << 10
+
+	maxReadSamples = 1000
+	frameSize      = 1 << 10
 )
+
+var about = About{
+	Version: "v1.2.3", Revision: "abc", Branch: "main", BuildDate: "2026-11-01T00:00:00Z",
+	Started: noon.Add(-time.Hour), Retention: 400 * 24 * time.Hour,
+	Settings: []Setting{{"listen", "127.0.0.1:9201"}, {"query.max_samples", 50_000}, {"query.timeout", "1m"}, {"web.cors_origin", "a\\b\"c"}},
+	Flags:    map[string]string{"query.timeout": "1m", "query.lookback-delta": "5m"},
+}
 
 // rig is a Server on a listener of its own, in front of everything that is behind it in the program.
 type rig struct {
@@ -64,6 +74,8 @@ type rig struct {
 
 type options struct {
 	page      fstest.MapFS
+	origins   string // of pages that may read answers; "" for .*
+	noOrigins bool   // nothing is said of them
 	notReady  bool
 	maxLog    int64
 	patience  time.Duration
@@ -78,7 +90,20 @@ func start(t *testing.T, o options) *rig {
 	if o.page == nil {
 		o.page = fstest.MapFS{}
 	}
-	r.server = New(Config{MaxBody: maxBody, Registry: r.registry, Logger: logger, Now: now, Page: o.page})
+	if o.origins == "" {
+		o.origins = ".*"
+	}
+	origins, err := CompileOrigins(o.origins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.noOrigins {
+		origins = nil
+	}
+	r.server = New(Config{
+		MaxBody: maxBody, Registry: r.registry, Logger: logger, Now: now, Page: o.page,
+		Origins: origins, MaxReadSamples: maxReadSamples, MaxReadFrame: frameSize, About: about,
+	})
 	if o.patience > 0 {
 		r.server.patience = o.patience
 	}
@@ -116,7 +141,7 @@ func (r *rig) open(o options, logger *slog.Logger, now func() time.Time) *Backen
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := index.New()
+	x, metadata := index.New(), index.NewMetadata()
 	roller := rollup.New(rollup.Config{Now: now, Logger: logger, Registerer: r.registry}, s)
 	if o.maxLog == 0 {
 		o.maxLog = 1 << 30
@@ -124,7 +149,7 @@ func (r *rig) open(o options, logger *slog.Logger, now func() time.Time) *Backen
 	ingester, err := ingest.Open(ingest.Config{
 		Dir: t.TempDir(), FlushInterval: time.Hour, FlushBytes: 1 << 30, MaxLogBytes: o.maxLog,
 		MaxBody: maxBody, MaxDecoded: maxDecoded, MaxInFlight: 1 << 30, MaxPerHour: 100_000, MaxExemplars: 100, Retention: 400 * 24 * time.Hour,
-		Now: now, CloseDays: roller.CloseDays, FreeDisk: r.disk, Logger: logger, Registerer: r.registry,
+		Now: now, CloseDays: roller.CloseDays, FreeDisk: r.disk, Metadata: metadata, Logger: logger, Registerer: r.registry,
 	}, s, x)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +166,7 @@ func (r *rig) open(o options, logger *slog.Logger, now func() time.Time) *Backen
 	if o.maxSeries == 0 {
 		o.maxSeries = 20
 	}
-	return &Backend{Ingester: ingester, Reader: query.New(query.Config{
+	return &Backend{Ingester: ingester, Metadata: metadata, Reader: query.New(query.Config{
 		MaxSamples: 50_000, Timeout: time.Minute, Lookback: 5 * time.Minute, MaxConcurrent: 4, MaxChart: o.maxSeries,
 		Now: now, Logger: logger, Registerer: r.registry,
 	}, s, x, ingester.Head())}
@@ -229,6 +254,18 @@ func (r *rig) write(status int, all ...prompb.TimeSeries) answer {
 		r.t.Fatalf("a write was answered with %d, want %d: %s", got.status, status, got.body)
 	}
 	return got
+}
+
+// describe sends metadata as remote write 1.0 does, in a request of its own.
+func (r *rig) describe(all ...prompb.MetricMetadata) {
+	r.t.Helper()
+	message, err := (&prompb.WriteRequest{Metadata: all}).Marshal()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if got := r.do(r.writeRequest("/api/v1/write", bytes.NewReader(snappy.Encode(nil, message)))); got.status != http.StatusNoContent {
+		r.t.Fatalf("metadata is answered with %d: %s", got.status, got.body)
+	}
 }
 
 func (r *rig) writeRequest(path string, body io.Reader) *http.Request {

@@ -1,7 +1,8 @@
 // Package web is HTTP in and HTTP out: routes, parameters, status codes from errors, answers as JSON, and the page. It
 // decides nothing about data. All of echo is in here.
 //
-// A Server answers from the moment it listens: until Ready is called, everything but /-/healthy and /metrics is 503.
+// A Server answers from the moment it listens: until Ready is called, everything but /-/healthy, /metrics and
+// the state of the log's replay is 503.
 package web
 
 import (
@@ -12,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"daybook/ingest"
+	"daybook/internal/index"
 	"daybook/query"
 )
 
@@ -31,12 +34,18 @@ type Config struct {
 	Logger   *slog.Logger
 	Now      func() time.Time
 	Page     fs.FS // the files of the page; nil for those that were built into the binary
+
+	Origins        *regexp.Regexp // of pages that may read answers (CompileOrigins), nil for none but our own
+	MaxReadSamples int            // in the answer to a remote read as one message; 0 for no limit
+	MaxReadFrame   int            // bytes of chunks in a frame of a streamed remote read
+	About          About
 }
 
 // Backend is what requests are answered from.
 type Backend struct {
 	Ingester *ingest.Ingester
 	Reader   *query.Reader
+	Metadata *index.Metadata
 }
 
 // Server is the HTTP server.
@@ -48,6 +57,7 @@ type Server struct {
 	stopping atomic.Bool
 	requests *prometheus.HistogramVec
 	patience time.Duration // for a client that sends its body, and again for one that takes its answer
+	reads    chan struct{} // one value for each remote read that is being answered
 }
 
 // A client that sends nothing holds no more than a connection, and that not for ever.
@@ -59,14 +69,14 @@ const (
 
 // New makes a Server. Serve starts it.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, echo: echo.New(), patience: bodyWithin, requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	s := &Server{cfg: cfg, echo: echo.New(), patience: bodyWithin, reads: make(chan struct{}, maxReads), requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "daybook_http_request_seconds", Help: "How long requests took, by route and status code.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 	}, []string{"route", "code"})}
 	cfg.Registry.MustRegister(s.requests)
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.HTTPErrorHandler = s.fail
-	s.echo.Use(s.measure, middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: s.panicked, DisableErrorHandler: true}))
+	s.echo.Use(s.measure, s.cors, middleware.RecoverWithConfig(middleware.RecoverConfig{LogErrorFunc: s.panicked, DisableErrorHandler: true}))
 	s.routes()
 	s.http = &http.Server{
 		Handler: s.echo, ReadHeaderTimeout: headerWithin, IdleTimeout: idleWithin,
@@ -82,20 +92,47 @@ func (s *Server) routes() {
 	e.Match(probes, "/-/ready", s.ready)
 	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(s.cfg.Registry, promhttp.HandlerOpts{Registry: s.cfg.Registry})))
 
-	api := e.Group("/api/v1")
-	for _, path := range []string{"/write", "/push"} {
+	zip := middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 1024, Skipper: refusesGzip})
+	s.apiRoutes(zip)
+	e.GET("/graph", s.with(oldLink))
+	e.GET("/query", s.with(oldLink))
+	s.page(zip)
+}
+
+func (s *Server) apiRoutes(zip echo.MiddlewareFunc) {
+	api := s.echo.Group(apiPrefix)
+	for _, path := range writePaths {
 		api.POST(path, s.with(write))
 	}
-	zip := middleware.GzipWithConfig(middleware.GzipConfig{MinLength: 1024, Skipper: refusesGzip})
-	both := []string{http.MethodGet, http.MethodPost}
-	api.Match(both, "/query", s.with(instantQuery), zip)
-	api.Match(both, "/query_range", s.with(rangeQuery), zip)
-	api.Match(both, "/series", s.with(seriesList), zip)
-	api.Match(both, "/labels", s.with(labelNames), zip)
-	api.GET("/label/:name/values", s.with(labelValues), zip)
-	api.GET("/chart", s.with(chart), zip)
-	api.GET("/inspect", s.with(inspect), zip)
-	s.page(zip)
+	api.POST("/read", s.with(remoteRead))
+	getOrPost := func(path string, handle func(*call) error) {
+		api.Match([]string{http.MethodGet, http.MethodPost}, path, s.with(handle), zip)
+	}
+	getOrPost("/query", instantQuery)
+	getOrPost("/query_range", rangeQuery)
+	getOrPost("/format_query", formatQuery)
+	getOrPost("/parse_query", parseQuery)
+	getOrPost("/series", seriesList)
+	getOrPost("/labels", labelNames)
+	get := func(path string, handle func(*call) error) { api.GET(path, s.with(handle), zip) }
+	get("/label/:name/values", labelValues)
+	get("/metadata", metadata)
+	get("/chart", chart)
+	get("/inspect", inspect)
+	get("/status/buildinfo", buildInfo)
+	get("/status/config", statusConfig)
+	get("/status/flags", statusFlags)
+	get("/status/runtimeinfo", runtimeInfo)
+	get("/status/tsdb", statusTSDB)
+	api.GET("/status/walreplay", s.anytime(always(noReplay, nil)), zip)
+	get("/rules", always(noRules, checkRules))
+	get("/alerts", always(noAlerts, nil))
+	get("/targets", always(noTargets, nil))
+	get("/targets/metadata", always(noneOfAList, checkTargetMetadata))
+	get("/alertmanagers", always(noAlertmanagers, nil))
+	get("/scrape_pools", always(noScrapePools, nil))
+	get("/notifications", always(noneOfAList, nil))
+	get("/features", always(noFeatures, nil))
 }
 
 // Ready lets requests in.
@@ -146,6 +183,11 @@ func (s *Server) with(handle func(*call) error) echo.HandlerFunc {
 		}
 		return handle(&call{c, b, s})
 	}
+}
+
+// anytime is for handlers that need no backend.
+func (s *Server) anytime(handle func(*call) error) echo.HandlerFunc {
+	return func(c echo.Context) error { return handle(&call{c, s.backend.Load(), s}) }
 }
 
 var errStarting = errors.New("daybook is starting and reads its store; try again in a moment")

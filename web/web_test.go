@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -134,8 +136,8 @@ func TestTimeout(t *testing.T) {
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	r.get("/api/v1/query?query=up&timeout=0").fails(t, http.StatusServiceUnavailable, timeout)
-	r.get("/api/v1/query?query=up&timeout=-1").fails(t, http.StatusServiceUnavailable, timeout)
+	r.get("/api/v1/query?query=up&timeout=0").fails(t, http.StatusBadRequest, badData)
+	r.get("/api/v1/query?query=up&timeout=-1").fails(t, http.StatusBadRequest, badData)
 }
 
 // A client that leaves is neither an error of ours nor worth a line in the log, and the work for it stops.
@@ -310,4 +312,53 @@ func TestInspect(t *testing.T) {
 	for _, path := range []string{"/api/v1/inspect", "/api/v1/inspect?match[]=a&match[]=b", "/api/v1/inspect?match[]={"} {
 		r.get(path).fails(t, http.StatusBadRequest, badData)
 	}
+}
+
+// Real numbers: of this process, at this time.
+func TestRuntimeInfo(t *testing.T) {
+	r := start(t, options{})
+	var info struct {
+		StartTime           time.Time `json:"startTime"`
+		CWD                 string    `json:"CWD"`
+		Hostname            string    `json:"hostname"`
+		ServerTime          time.Time `json:"serverTime"`
+		ReloadConfigSuccess bool      `json:"reloadConfigSuccess"`
+		LastConfigTime      time.Time `json:"lastConfigTime"`
+		CorruptionCount     int64     `json:"corruptionCount"`
+		GoroutineCount      int       `json:"goroutineCount"`
+		GOMAXPROCS          int       `json:"GOMAXPROCS"`
+		GOMEMLIMIT          int64     `json:"GOMEMLIMIT"`
+		GOGC                string    `json:"GOGC"`
+		GODEBUG             string    `json:"GODEBUG"`
+		StorageRetention    string    `json:"storageRetention"`
+	}
+	before := debug.SetGCPercent(123)
+	defer debug.SetGCPercent(before)
+	r.get("/api/v1/status/runtimeinfo").succeeds(t, &info)
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !info.StartTime.Equal(about.Started) || !info.ServerTime.Equal(noon) || info.CWD != folder || info.Hostname != host || info.GOGC != "123" {
+		t.Errorf("%+v", info)
+	}
+	if info.GoroutineCount < 2 || info.GOMAXPROCS != runtime.GOMAXPROCS(0) || info.GOMEMLIMIT <= 0 || !info.ReloadConfigSuccess ||
+		info.StorageRetention != "400d" {
+		t.Errorf("%+v", info)
+	}
+}
+
+// The log's replay is asked for while it is under way.
+func TestReplayStatus(t *testing.T) {
+	r := start(t, options{notReady: true})
+	var replay map[string]int
+	r.get("/api/v1/status/walreplay").succeeds(t, &replay)
+	if len(replay) != 3 {
+		t.Errorf("%v", replay)
+	}
+	r.get("/api/v1/status/buildinfo").fails(t, http.StatusServiceUnavailable, unavailable)
 }

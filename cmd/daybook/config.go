@@ -22,6 +22,7 @@ import (
 
 	"daybook/internal/table"
 	"daybook/keys"
+	"daybook/web"
 )
 
 // config is config.toml. The file in the repository is its documentation and holds its defaults; a test compares.
@@ -36,6 +37,7 @@ type config struct {
 	Retention retentionConfig `toml:"retention"`
 	Rollup    rollupConfig    `toml:"rollup"`
 	Query     queryConfig     `toml:"query"`
+	Web       webConfig       `toml:"web"`
 }
 
 type logConfig struct {
@@ -84,6 +86,12 @@ type queryConfig struct {
 	Lookback       duration `toml:"lookback"`
 	MaxConcurrent  int      `toml:"max_concurrent"`
 	MaxChartSeries int      `toml:"max_chart_series"`
+	MaxReadSamples int      `toml:"max_read_samples"`
+	ReadFrame      size     `toml:"read_frame"`
+}
+
+type webConfig struct {
+	CORSOrigin string `toml:"cors_origin"`
 }
 
 func defaults() config {
@@ -98,7 +106,8 @@ func defaults() config {
 		Flush:     flushConfig{duration(5 * time.Minute), 32 * mebi},
 		Retention: retentionConfig{duration(5 * 365 * day)},
 		Rollup:    rollupConfig{duration(15 * time.Minute), duration(45 * time.Minute), duration(30 * time.Second)},
-		Query:     queryConfig{50_000_000, duration(2 * time.Minute), duration(5 * time.Minute), 20, 20},
+		Query:     queryConfig{50_000_000, duration(2 * time.Minute), duration(5 * time.Minute), 20, 20, 50_000_000, mebi},
+		Web:       webConfig{".*"},
 	}
 }
 
@@ -168,6 +177,8 @@ func (c *config) check() error {
 	w.refuse(err != nil, "table.buckets", "%w", err)
 	err = keys.CheckWriter(c.Table.Writer)
 	w.refuse(err != nil, "table.writer", "%w", err)
+	_, err = web.CompileOrigins(c.Web.CORSOrigin)
+	w.refuse(err != nil, "web.cors_origin", "it is no regular expression: %w", err)
 	c.checkNumbers(&w)
 	c.checkTimes(&w)
 	return errors.Join(w...)
@@ -191,6 +202,8 @@ func (c *config) checkNumbers(w *wrong) {
 		{"query.max_samples", int64(c.Query.MaxSamples), 1},
 		{"query.max_concurrent", int64(c.Query.MaxConcurrent), 1},
 		{"query.max_chart_series", int64(c.Query.MaxChartSeries), 1},
+		{"query.max_read_samples", int64(c.Query.MaxReadSamples), 0},
+		{"query.read_frame", int64(c.Query.ReadFrame), 1 << 10},
 	} {
 		w.refuse(p.value < p.least, p.key, "%d is too small, at least %d is needed", p.value, p.least)
 	}
@@ -198,6 +211,7 @@ func (c *config) checkNumbers(w *wrong) {
 	w.refuse(c.Ingest.MaxDecoded > maxRequest, "ingest.max_decoded", "%v is too much, at most %v", c.Ingest.MaxDecoded, maxRequest)
 	w.refuse(c.Ingest.MaxSamplesPerHour > 100_000, "ingest.max_samples_per_hour", "%d is too much, 100000 is the most that one transaction of the table can take", c.Ingest.MaxSamplesPerHour)
 	w.refuse(c.Ingest.MaxExemplars > 1000, "ingest.max_exemplars_per_hour", "%d is too much, at most 1000", c.Ingest.MaxExemplars)
+	w.refuse(c.Query.ReadFrame > 1<<30, "query.read_frame", "%v is too much, at most 1GiB", c.Query.ReadFrame)
 	w.refuse(c.Flush.WALSize >= c.WAL.MaxSize, "flush.wal_size", "%v is not below wal.max_size, which is %v", c.Flush.WALSize, c.WAL.MaxSize)
 }
 

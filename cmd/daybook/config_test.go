@@ -216,13 +216,14 @@ func TestWrongSettings(t *testing.T) {
 		"out of bounds": {
 			file: "listen = \"nowhere\"\ndata_dir = \"\"\n[table]\nprefix = \"Day\"\nbuckets = 100\nwriter = \"A B\"\n" +
 				"[ingest]\nmax_body = 1\nmax_decoded = \"1GiB\"\nmax_samples_per_hour = 0\n[query]\nmax_concurrent = -1\ntimeout = \"1ms\"\n" +
-				"[rollup]\nclose_after = \"2h\"\nclose_over = \"0s\"\n",
+				"[rollup]\nclose_after = \"2h\"\nclose_over = \"0s\"\n[web]\ncors_origin = \"(\"\n",
 			says: []string{
 				`c.toml:1: listen: "nowhere" is not an address with a port`,
 				`c.toml:2: data_dir: it is empty`,
 				`c.toml:4: table.prefix: "Day"`,
 				`c.toml:5: table.buckets: `,
 				`c.toml:6: table.writer: `,
+				`c.toml:18: web.cors_origin: it is no regular expression`,
 				`c.toml:8: ingest.max_body: 1 is too small`,
 				`c.toml:10: ingest.max_samples_per_hour: 0 is too small`,
 				`c.toml:12: query.max_concurrent: -1 is too small`,

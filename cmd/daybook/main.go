@@ -10,14 +10,16 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by the build.
-var version = "unreleased"
+// version and branch are set by the build.
+var (
+	version = "unreleased"
+	branch  string
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -74,13 +76,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func versionText() string {
-	revision := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = ", revision " + s.Value
-			}
-		}
+	revision, _ := stamps()
+	if revision != "" {
+		revision = ", revision " + revision
 	}
 	return fmt.Sprintf("daybook %s%s, %s %s/%s", version, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -43,11 +43,15 @@ func serve(ctx context.Context, c config, log *slog.Logger) error {
 	tuneMemory()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
+	cfg, err := webConfigOf(c, registry, log)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
-	server := web.New(web.Config{MaxBody: int(c.Ingest.MaxBody), Registry: registry, Logger: log, Now: time.Now})
+	server := web.New(cfg)
 	group, ctx := errgroup.WithContext(ctx)
 	ended := make(chan error, 2)
 	group.Go(func() error { return server.Serve(listener) })
@@ -108,7 +112,7 @@ func work(ctx context.Context, c config, server *web.Server, registry *prometheu
 		return err
 	}
 	reader := query.New(queryConfigOf(c, registry, log), s, x, ingester.Head())
-	server.Ready(&web.Backend{Ingester: ingester, Reader: reader})
+	server.Ready(&web.Backend{Ingester: ingester, Reader: reader, Metadata: metadata})
 	log.Info("daybook is ready", "took", time.Since(start).Round(time.Millisecond))
 
 	var group errgroup.Group
@@ -189,4 +193,12 @@ func queryConfigOf(c config, reg prometheus.Registerer, log *slog.Logger) query.
 		MaxSamples: c.Query.MaxSamples, Timeout: time.Duration(c.Query.Timeout), Lookback: time.Duration(c.Query.Lookback),
 		MaxConcurrent: c.Query.MaxConcurrent, MaxChart: c.Query.MaxChartSeries, Now: time.Now, Logger: log, Registerer: reg,
 	}
+}
+
+func webConfigOf(c config, registry *prometheus.Registry, log *slog.Logger) (web.Config, error) {
+	origins, err := web.CompileOrigins(c.Web.CORSOrigin)
+	return web.Config{
+		MaxBody: int(c.Ingest.MaxBody), Registry: registry, Logger: log, Now: time.Now, Origins: origins,
+		MaxReadSamples: c.Query.MaxReadSamples, MaxReadFrame: int(c.Query.ReadFrame), About: aboutOf(c, time.Now()),
+	}, err
 }

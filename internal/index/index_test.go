@@ -247,3 +247,34 @@ func TestAddWhileSelecting(t *testing.T) {
 		t.Errorf("%d series, want %d", x.Len(), before+during)
 	}
 }
+
+func TestCardinality(t *testing.T) {
+	x := index.New()
+	if got := x.Cardinality(5); got.Series != 0 || got.LabelPairs != 0 || len(got.Metrics) != 0 || len(got.Pairs) != 0 {
+		t.Errorf("of nothing: %+v", got)
+	}
+	add(t, x, labels.FromStrings(model.MetricNameLabel, "few", "job", "b"))
+	for i := range 3 {
+		add(t, x, labels.FromStrings(model.MetricNameLabel, "many", "i", fmt.Sprint(i), "job", "a"))
+	}
+	got := x.Cardinality(3)
+	if got.Series != 4 || got.LabelPairs != 7 {
+		t.Errorf("%d series, %d pairs", got.Series, got.LabelPairs)
+	}
+	for what, c := range map[string]struct{ got, want []index.Count }{
+		"metrics":      {got.Metrics, []index.Count{{Name: "many", Count: 3}, {Name: "few", Count: 1}}},
+		"label values": {got.LabelValues, []index.Count{{Name: "i", Count: 3}, {Name: model.MetricNameLabel, Count: 2}, {Name: "job", Count: 2}}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: %v, want %v", what, c.got, c.want)
+		}
+	}
+	if pairs := got.Pairs; len(pairs) != 3 || !slices.Equal(pairs[:2], []index.Count{{Name: "__name__=many", Count: 3}, {Name: "job=a", Count: 3}}) {
+		t.Errorf("pairs: %v", pairs)
+	}
+	for _, c := range got.LabelBytes {
+		if c.Count == 0 {
+			t.Errorf("%s takes no memory", c.Name)
+		}
+	}
+}
