@@ -25,6 +25,8 @@ import (
 type Head interface {
 	// Samples appends to dst the samples of a series from..to (both included), ascending.
 	Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample
+	// Exemplars is Samples for exemplars, several of which may have one time.
+	Exemplars(dst []series.Exemplar, id series.ID, from, to series.Millis) []series.Exemplar
 }
 
 // Config says what a query may take.

@@ -38,8 +38,20 @@ type world struct {
 
 // memory is a head.
 type memory struct {
-	mu      sync.Mutex
-	samples map[series.ID][]series.Sample // ascending
+	mu        sync.Mutex
+	samples   map[series.ID][]series.Sample   // ascending
+	exemplars map[series.ID][]series.Exemplar // ascending
+}
+
+func (m *memory) Exemplars(dst []series.Exemplar, id series.ID, from, to series.Millis) []series.Exemplar {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range m.exemplars[id] {
+		if x.T >= from && x.T <= to {
+			dst = append(dst, x)
+		}
+	}
+	return dst
 }
 
 func (m *memory) Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample {
@@ -58,7 +70,7 @@ func newWorld(t testing.TB, now time.Time, closed series.Day) *world {
 	t.Helper()
 	model := tabletest.NewModel()
 	model.EmptyPages = true
-	w := &world{TB: t, now: now, tables: tabletest.Faulty(model), index: index.New(), head: memory{samples: map[series.ID][]series.Sample{}}}
+	w := &world{TB: t, now: now, tables: tabletest.Faulty(model), index: index.New(), head: memory{samples: map[series.ID][]series.Sample{}, exemplars: map[series.ID][]series.Exemplar{}}}
 	w.store = w.open(closed + 1)
 	w.reader = New(w.config(), w.store, w.index, &w.head)
 	return w

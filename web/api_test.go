@@ -51,7 +51,13 @@ func (r *rig) fill() {
 		prompb.MetricMetadata{Type: prompb.MetricMetadata_HISTOGRAM, MetricFamilyName: "seconds", Help: "How long\nit \"took\".", Unit: "seconds"},
 		prompb.MetricMetadata{MetricFamilyName: "my.metric"},
 	)
+	bucket := named("seconds_bucket", "le", "1")
+	r.send(prompb.WriteRequest{Timeseries: []prompb.TimeSeries{
+		exemplified(exemplified(bucket, tenMinutes+1, 0.25, "a"), tenMinutes+2, math.Inf(1), "b\""),
+		exemplified(named("seconds_bucket", "le", "+Inf"), tenMinutes+1, 3, "c"),
+	}})
 	r.flush()
+	r.send(prompb.WriteRequest{Timeseries: []prompb.TimeSeries{exemplified(bucket, series.MillisOf(noon)-1, 0.5, "d")}})
 	r.describe(prompb.MetricMetadata{Type: prompb.MetricMetadata_COUNTER, MetricFamilyName: "up", Help: "Newer."})
 	r.write(http.StatusNoContent,
 		with(named("up", "instance", "b:9100", "job", "node"), series.MillisOf(noon)-60_000, 1, 2, 3, 4, math.Float64frombits(value.StaleNaN)),

@@ -97,6 +97,18 @@ func TestGrafanaSaveAndTest(t *testing.T) {
 	if rules.Groups == nil {
 		t.Error("no groups: a list must be there")
 	}
+	// Whether there are exemplars, with times in milliseconds. An error would switch them off.
+	list := []any{"not decoded"}
+	r.grafana(http.MethodPost, "/api/v1/query_exemplars", url.Values{
+		"query": {"test"}, "start": {"1793703600000"}, "end": {"1793707200000"},
+	}).succeeds(t, &list)
+	if list == nil || len(list) != 0 {
+		t.Errorf("exemplars of nothing are %v", list)
+	}
+	families := decoded[map[string][]map[string]string](t, r.grafana(http.MethodGet, "/api/v1/metadata", url.Values{"limit": {"0"}}))
+	if len(families) != 3 || families["up"][0]["type"] != "counter" {
+		t.Errorf("with a limit of 0 the metadata is %v", families)
+	}
 }
 
 // The metrics browser, the query builder and completion.
@@ -118,7 +130,7 @@ func TestGrafanaMetricsBrowser(t *testing.T) {
 		label, match string
 		want         []string
 	}{
-		{"__name__", "", []string{"hostile", "late", "many", "my.metric", "special", "up"}},
+		{"__name__", "", []string{"hostile", "late", "many", "my.metric", "seconds_bucket", "special", "up"}},
 		{"job", "up", []string{"node"}},
 		{"U__my_2e_label", `{"my.metric"}`, []string{"1"}},
 	} {
@@ -132,7 +144,7 @@ func TestGrafanaMetricsBrowser(t *testing.T) {
 		}
 	}
 	all := decoded[[]map[string]string](t, r.grafana(http.MethodPost, "/api/v1/series", span("match[]", `{__name__!=""}`)))
-	if len(all) != 13 {
+	if len(all) != 15 {
 		t.Errorf("%d series", len(all))
 	}
 	var some []map[string]string

@@ -259,13 +259,27 @@ func (r *rig) write(status int, all ...prompb.TimeSeries) answer {
 // describe sends metadata as remote write 1.0 does, in a request of its own.
 func (r *rig) describe(all ...prompb.MetricMetadata) {
 	r.t.Helper()
-	message, err := (&prompb.WriteRequest{Metadata: all}).Marshal()
+	r.send(prompb.WriteRequest{Metadata: all})
+}
+
+// send sends what body does not write.
+func (r *rig) send(request prompb.WriteRequest) {
+	r.t.Helper()
+	message, err := request.Marshal()
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	if got := r.do(r.writeRequest("/api/v1/write", bytes.NewReader(snappy.Encode(nil, message)))); got.status != http.StatusNoContent {
-		r.t.Fatalf("metadata is answered with %d: %s", got.status, got.body)
+		r.t.Fatalf("a write is answered with %d: %s", got.status, got.body)
 	}
+}
+
+// exemplified gives the series an exemplar.
+func exemplified(s prompb.TimeSeries, at series.Millis, v float64, trace string) prompb.TimeSeries {
+	s.Exemplars = append(s.Exemplars, prompb.Exemplar{
+		Timestamp: int64(at), Value: v, Labels: []prompb.Label{{Name: "trace_id", Value: trace}},
+	})
+	return s
 }
 
 func (r *rig) writeRequest(path string, body io.Reader) *http.Request {

@@ -110,6 +110,7 @@ func (s *Server) apiRoutes(zip echo.MiddlewareFunc) {
 	}
 	getOrPost("/query", instantQuery)
 	getOrPost("/query_range", rangeQuery)
+	getOrPost("/query_exemplars", exemplars)
 	getOrPost("/format_query", formatQuery)
 	getOrPost("/parse_query", parseQuery)
 	getOrPost("/series", seriesList)
