@@ -26,11 +26,12 @@ type run[E any] struct {
 	leaves int           // bytes of taken
 }
 
-// beside gives what an hour has beside floats. Where that is nothing yet, known says whether the table has nothing either.
-func (b *hourBuffer) beside(known bool) *extras {
+// beside gives what an hour has beside floats. Where that is nothing yet, the table has nothing either if it had nothing
+// at all when the hour began here.
+func (b *hourBuffer) beside() *extras {
 	if b.extras == nil {
 		b.extras = new(extras)
-		b.extras.histograms.known, b.extras.exemplars.known = known, known
+		b.extras.histograms.known, b.extras.exemplars.known = b.fresh, b.fresh
 	}
 	return b.extras
 }
@@ -46,8 +47,8 @@ func (s *memSeries) extrasOf(b *hourBuffer) *extras {
 func (s *memSeries) appendHistogram(x series.Histogram, size, limit int, h *head) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.hour(x.T)
-	r := &b.beside(s.allKnown(b.hour)).histograms
+	b := s.hour(x.T, h)
+	r := &b.beside().histograms
 	if have, ok := histogramAt(r, x.T); ok {
 		if slot.SameHistogram(have, x) {
 			return duplicate
@@ -69,8 +70,8 @@ func (s *memSeries) appendHistogram(x series.Histogram, size, limit int, h *head
 func (s *memSeries) appendExemplar(x series.Exemplar, limit int, h *head) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.hour(x.T)
-	r := &b.beside(s.allKnown(b.hour)).exemplars
+	b := s.hour(x.T, h)
+	r := &b.beside().exemplars
 	if hasExemplar(r, x) {
 		return duplicate
 	}

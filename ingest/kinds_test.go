@@ -22,6 +22,7 @@ import (
 	"daybook/ingest"
 	"daybook/internal/series"
 	"daybook/internal/slot"
+	"daybook/internal/store"
 	"daybook/internal/table/tabletest"
 	"daybook/keys"
 )
@@ -31,14 +32,14 @@ func (w *world) histograms(id series.ID) ([]series.Histogram, error) {
 	fresh := w.in.Head().Histograms(nil, id, -1<<62, 1<<62)
 	var got []series.Histogram
 	err := w.months(func(first, last series.Day) error {
-		page, err := w.store.PagesHistograms(w.tb.Context(), nil, id, first, last, first.FirstHour(), last.FirstHour()+23)
+		page, err := theHistograms(w.store.Pages(w.tb.Context(), id, first, last, first.FirstHour(), last.FirstHour()+23))
 		got, _ = slot.MergeHistograms(got, page)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	ring, err := w.store.RingHistograms(w.tb.Context(), nil, id, -1<<20, 1<<20)
+	ring, err := theHistograms(w.store.Ring(w.tb.Context(), id, -1<<20, 1<<20))
 	got, _ = slot.MergeHistograms(got, ring)
 	got, _ = slot.MergeHistograms(got, fresh)
 	return got, err
@@ -49,14 +50,14 @@ func (w *world) exemplars(id series.ID) ([]series.Exemplar, error) {
 	fresh := w.in.Head().Exemplars(nil, id, -1<<62, 1<<62)
 	var got []series.Exemplar
 	err := w.months(func(first, last series.Day) error {
-		page, err := w.store.PagesExemplars(w.tb.Context(), nil, id, first, last, first.FirstHour(), last.FirstHour()+23)
+		page, err := theExemplars(w.store.Pages(w.tb.Context(), id, first, last, first.FirstHour(), last.FirstHour()+23))
 		got = slot.MergeExemplars(got, page)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	ring, err := w.store.RingExemplars(w.tb.Context(), nil, id, -1<<20, 1<<20)
+	ring, err := theExemplars(w.store.Ring(w.tb.Context(), id, -1<<20, 1<<20))
 	return slot.MergeExemplars(slot.MergeExemplars(got, ring), fresh), err
 }
 
@@ -1011,3 +1012,6 @@ func TestKindsTogether(t *testing.T) {
 		t.Errorf("%d unflushed", n)
 	}
 }
+func theFloats(r store.Run, err error) ([]series.Sample, error)        { return r.Floats, err }
+func theHistograms(r store.Run, err error) ([]series.Histogram, error) { return r.Histograms, err }
+func theExemplars(r store.Run, err error) ([]series.Exemplar, error)   { return r.Exemplars, err }

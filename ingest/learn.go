@@ -52,7 +52,7 @@ func (s *memSeries) unknown(b *hourBuffer, ring []store.HourSlot) (kinds []slot.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ringSlot(ring, b.hour, slot.Histograms) != nil {
-		b.beside(false) // what came as floats must not stand beside them
+		b.beside() // what came as floats must not stand beside them
 	}
 	for _, kind := range series.Kinds {
 		if b.lacks(kind, ringSlot(ring, b.hour, kind) != nil) {

@@ -11,6 +11,7 @@ import (
 	"daybook/internal/series"
 	"daybook/internal/slot"
 	"daybook/internal/store"
+	"daybook/keys"
 )
 
 // memSeries is one series in memory.
@@ -23,7 +24,7 @@ type memSeries struct {
 	late []*hourBuffer // earlier hours with samples that are not in the table yet
 
 	// What is known of the table. Only flushing changes it.
-	fresh    bool        // nothing of the series was in the table when this process first saw it
+	fresh    bool        // the kept months of the catalogue did not have the series when this process first saw it
 	ringRead bool        // the ring was read, so that top is not below what it holds
 	top      series.Hour // the newest hour that may be in the table, noHour for none
 	touched  bool        // top was set
@@ -35,6 +36,7 @@ type memSeries struct {
 type hourBuffer struct {
 	hour   series.Hour
 	known  bool            // stored is all that this writer has in the table of the hour
+	fresh  bool            // the table had nothing of the hour, of any kind, when it began here
 	stored []byte          // as it is in the table
 	count  int             // of samples in stored
 	last   series.Millis   // of stored, taken and tail
@@ -62,7 +64,7 @@ func (s *memSeries) append(sample series.Sample, h *head, limit int) outcome {
 }
 
 func (s *memSeries) appendLocked(sample series.Sample, h *head, limit int) outcome {
-	b := s.hour(sample.T)
+	b := s.hour(sample.T, h)
 	if b.extras != nil && b.hasHistogram(sample.T) {
 		return conflict
 	}
@@ -84,15 +86,15 @@ func (s *memSeries) appendLocked(sample series.Sample, h *head, limit int) outco
 }
 
 // hour gives the buffer that a time belongs to.
-func (s *memSeries) hour(t series.Millis) *hourBuffer {
+func (s *memSeries) hour(t series.Millis, h *head) *hourBuffer {
 	if b := s.open; b != nil && t >= b.hour.Start() && t < (b.hour+1).Start() {
 		return b
 	}
-	return s.buffer(t.Hour())
+	return s.buffer(t.Hour(), h)
 }
 
 // buffer gives the buffer of an hour; a newer hour than the open one becomes the open one.
-func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
+func (s *memSeries) buffer(hour series.Hour, h *head) *hourBuffer {
 	if s.open != nil && s.open.hour == hour {
 		return s.open
 	}
@@ -102,7 +104,9 @@ func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 		}
 	}
 	b := &hourBuffer{hour: hour, last: math.MinInt64}
-	b.known = s.allKnown(hour)
+	b.fresh = s.unwritten(hour, h.index)
+	b.known = b.fresh
+	h.index.Enter(s.entry, keys.MonthOf(hour.Day()))
 	switch {
 	case s.open == nil:
 		s.open = b
@@ -115,10 +119,13 @@ func (s *memSeries) buffer(hour series.Hour) *hourBuffer {
 	return b
 }
 
-// allKnown tells of an hour that has just begun here that the table has nothing of it: all that it has was written by
-// this process, and nothing as late as this. Of a series of before that cannot be said: later hours than the ring's may
-// be in pages alone.
-func (s *memSeries) allKnown(hour series.Hour) bool { return s.fresh && (!s.touched || hour > s.top) }
+// unwritten tells of an hour that has just begun here that the table has nothing of it: nothing of the series in the
+// whole month; or all that it has was written by this process, and nothing as late as this. Of a series of before that
+// cannot be said: later hours than the ring's may be in pages alone.
+func (s *memSeries) unwritten(hour series.Hour, x *index.Index) bool {
+	month := keys.MonthOf(hour.Day())
+	return x.Unwritten(s.entry, month) || s.fresh && (!s.touched || hour > s.top) && x.Kept(month)
+}
 
 func (b *hourBuffer) full(limit int) bool { return len(b.tail)+len(b.taken)+b.count >= limit }
 

@@ -84,15 +84,7 @@ func (w *world) open() (err error) {
 	if err != nil {
 		return err
 	}
-	w.index = index.New()
-	err = w.store.Catalogue(ctx, func(month keys.Month, listed store.Listed) error {
-		entry, _, err := w.index.Add(listed.ID, listed.Labels)
-		if err == nil {
-			entry.SetListed(month)
-		}
-		return err
-	})
-	if err != nil {
+	if w.index, err = index.Open(ctx, w.store, keys.MonthOf(w.now.day())-1, 0); err != nil {
 		return err
 	}
 	w.meta = index.NewMetadata()
@@ -117,6 +109,7 @@ func (w *world) open() (err error) {
 	}
 	w.reader = query.New(query.Config{
 		MaxSamples: 50_000_000, Timeout: time.Minute, Lookback: 5 * time.Minute, MaxConcurrent: 2, MaxChart: 100,
+		MaxRows: 1_000_000, Parallel: 2,
 		Now: w.now.Now, Logger: log, Registerer: reg,
 	}, w.store, w.index, w.in.Head())
 	return nil
@@ -204,14 +197,14 @@ func (w *world) all(id series.ID) ([]series.Sample, error) {
 		for keys.MonthOf(end+1) == keys.MonthOf(day) && end < last {
 			end++
 		}
-		page, err := w.store.PagesSamples(ctx, nil, id, day, end, from, to)
+		page, err := theFloats(w.store.Pages(ctx, id, day, end, from, to))
 		if err != nil {
 			return nil, err
 		}
 		got, _ = slot.Merge(nil, got, page)
 		day = end + 1
 	}
-	ring, err := w.store.RingSamples(ctx, nil, id, from, to)
+	ring, err := theFloats(w.store.Ring(ctx, id, from, to))
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"daybook/ingest"
+	"daybook/internal/index"
 	"daybook/internal/series"
 )
 
@@ -103,7 +104,7 @@ func TestLabelsSorted(t *testing.T) {
 		want = append(want, s)
 	}
 	for range 2 {
-		found, err := w.index.Select(t.Context())
+		found, err := w.index.Select(t.Context(), index.AllMonths)
 		must(t, err)
 		if len(found) != 1 {
 			t.Fatalf("%d series", len(found))
@@ -137,7 +138,7 @@ func TestLabelsKept(t *testing.T) {
 			t.Fatalf("%s: %d series of %d", when, n, len(values))
 		}
 		for i, v := range values {
-			found, err := w.index.Select(t.Context(), labels.MustNewMatcher(labels.MatchEqual, "l", v))
+			found, err := w.index.Select(t.Context(), index.AllMonths, labels.MustNewMatcher(labels.MatchEqual, "l", v))
 			must(t, err)
 			if len(found) != 1 {
 				t.Fatalf("%s: %d series with %.50q", when, len(found), v)
@@ -200,7 +201,7 @@ func TestNoRetention(t *testing.T) {
 		t.Errorf("%d refused", re.Samples)
 	}
 	must(t, w.flush())
-	got, err := w.store.PageSamples(t.Context(), nil, w.id("m"), -1, -24, -1)
+	got, err := theFloats(w.store.Pages(t.Context(), w.id("m"), -1, -1, -24, -1))
 	must(t, err)
 	if err := same(truthOf(series.Sample{T: -1, V: 2}), got); err != nil {
 		t.Error(err)

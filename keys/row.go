@@ -61,3 +61,16 @@ func SeriesOf(row Row) (series.ID, error) {
 
 // IsSeriesRow tells the row of a series itself from the rows that hold pieces of its large properties.
 func IsSeriesRow(row Row) bool { return len(row) == 2*len(series.ID{}) }
+
+// OwnerOf is the id of the series that a row of the ring, or a page, belongs to; ok is false for rows that hold pieces of
+// large properties, and for any other row.
+func OwnerOf(row Row) (id series.ID, ok bool) {
+	if !IsSeriesRow(row) && len(row) != pageRowLength {
+		return id, false
+	}
+	id, err := SeriesOf(row)
+	return id, err == nil
+}
+
+// pageRowLength is that of an id, a dash and six digits.
+const pageRowLength = 2*len(series.ID{}) + 7

@@ -12,6 +12,7 @@ import (
 
 	"daybook/internal/index"
 	"daybook/internal/series"
+	"daybook/internal/store"
 )
 
 // Chart is what a plot of some series over one span needs.
@@ -57,8 +58,11 @@ func (r *Reader) Chart(ctx context.Context, found []*index.Series, span string, 
 	group.SetLimit(parallelReads)
 	for i, entry := range found {
 		group.Go(func() error {
-			samples, err := r.samples(ctx, nil, entry.ID, c.From, c.To)
-			c.Series[i] = line(entry, samples)
+			run, err := r.read(ctx, entry, c.From, c.To)
+			if err == nil {
+				c.Series[i] = line(entry, run.Floats)
+				r.recycle(run)
+			}
 			return err
 		})
 	}
@@ -66,6 +70,16 @@ func (r *Reader) Chart(ctx context.Context, found []*index.Series, span string, 
 		return nil, fmt.Errorf("reading a chart: %w", err)
 	}
 	return c, nil
+}
+
+// read gives the samples of one series from..to.
+func (r *Reader) read(ctx context.Context, entry *index.Series, from, to series.Millis) (*store.Run, error) {
+	f := fetch{reader: r, plan: r.plan(store.Span{From: from, To: to})}
+	runs, err := f.read(ctx, []*index.Series{entry})
+	if err != nil {
+		return nil, err
+	}
+	return runs[0], nil
 }
 
 // Find gives the series with an id, none where there is no such series.

@@ -9,10 +9,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"golang.org/x/sync/errgroup"
 
-	"daybook/internal/index"
 	"daybook/internal/series"
-	"daybook/internal/slot"
-	"daybook/keys"
+	"daybook/internal/store"
 )
 
 // Exemplars are those of one series, ascending.
@@ -28,7 +26,10 @@ func (r *Reader) Exemplars(ctx context.Context, expr parser.Expr, from, to serie
 	if err != nil {
 		return nil, err
 	}
-	p := r.plan(from, to)
+	f := fetch{reader: r, plan: r.plan(store.Span{From: from, To: to, Exemplars: true})}
+	if rows := f.plan.rows(found); rows > r.cfg.MaxRows {
+		return nil, r.tooManyRows(rows)
+	}
 	all := make([]Exemplars, len(found))
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
@@ -36,9 +37,11 @@ func (r *Reader) Exemplars(ctx context.Context, expr parser.Expr, from, to serie
 	group.SetLimit(parallelReads)
 	for i, entry := range found {
 		group.Go(func() error {
-			fresh := r.head.Exemplars(nil, entry.ID, from, to) // before the table: see Head
-			stored, err := r.storedExemplars(ctx, entry, p)
-			all[i] = Exemplars{entry.Labels, exemplarsOf(slot.MergeExemplars(stored, fresh), from, to)}
+			runs, err := f.read(ctx, found[i:i+1])
+			if err == nil {
+				all[i] = Exemplars{entry.Labels, slices.Clone(runs[0].Exemplars)}
+				r.recycle(runs...)
+			}
 			return err
 		})
 	}
@@ -46,32 +49,4 @@ func (r *Reader) Exemplars(ctx context.Context, expr parser.Expr, from, to serie
 		return nil, fmt.Errorf("reading exemplars: %w", err)
 	}
 	return slices.DeleteFunc(all, func(one Exemplars) bool { return len(one.Exemplars) == 0 }), nil
-}
-
-// storedExemplars gives what the tables hold. The ring is read before the pages: what is overwritten there while this
-// runs is in a page by then.
-func (r *Reader) storedExemplars(ctx context.Context, entry *index.Series, p plan) (all []series.Exemplar, err error) {
-	if p.ring {
-		if all, err = r.store.RingExemplars(ctx, nil, entry.ID, p.ringFrom, p.to); err != nil {
-			return nil, err
-		}
-	}
-	for day := p.firstPage; day <= p.lastPage; {
-		month := keys.MonthOf(day)
-		last := min(lastOf(month), p.lastPage)
-		if entry.Listed(month) {
-			pages, err := r.store.PagesExemplars(ctx, nil, entry.ID, day, last, p.from, p.to)
-			if err != nil {
-				return nil, err
-			}
-			all = slot.MergeExemplars(pages, all)
-		}
-		day = last + 1
-	}
-	return all, nil
-}
-
-// exemplarsOf gives those from..to.
-func exemplarsOf(all []series.Exemplar, from, to series.Millis) []series.Exemplar {
-	return slices.DeleteFunc(all, func(x series.Exemplar) bool { return x.T < from || x.T > to })
 }

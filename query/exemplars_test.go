@@ -26,7 +26,7 @@ func exemplar(before time.Duration, trace string) series.Exemplar {
 func (w *world) keep(entry *index.Series, all ...series.Exemplar) {
 	w.Helper()
 	h := all[0].T.Hour()
-	entry.SetListed(keys.MonthOf(h.Day()))
+	w.index.Enter(entry, keys.MonthOf(h.Day()))
 	w.ok(w.store.WriteHours(w.Context(), w.store.Bucket(entry.ID), series.MillisOf(w.now), []store.Write{{
 		ID: entry.ID, Top: h, Slots: []store.HourSlot{{Hour: h, Kind: slot.Exemplars, Data: slot.EncodeExemplars(nil, h, all)}},
 	}}))

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -33,10 +35,11 @@ func inspect(ctx context.Context, out io.Writer, s *store.Store, x *index.Index,
 	if err != nil {
 		return fmt.Errorf("%w: the selector %s: %w", ErrBadQuery, selector, err)
 	}
-	found, err := x.Select(ctx, matchers...)
+	found, err := x.Select(ctx, index.AllMonths, matchers...)
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(found, func(a, b *index.Series) int { return labels.Compare(a.Labels, b.Labels) })
 	w := &textWriter{out: out}
 	w.printf("%d series match %s. Days up to %s are closed: their pages are written.\n",
 		len(found), selector, s.Closed().Time().Format(time.DateOnly))

@@ -5,13 +5,23 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"daybook/internal/series"
+	"daybook/internal/store"
 )
 
 // iterator goes over the samples of one series. It implements chunkenc.Iterator.
 type iterator struct {
+	run     *store.Run // whose samples these are
 	samples []series.Sample
 	at      int
 	err     error
+}
+
+// reset begins anew with what was read of a series, or why it was not.
+func (it *iterator) reset(run *store.Run, err error) {
+	*it = iterator{run: run, at: -1, err: err}
+	if run != nil {
+		it.samples = run.Floats
+	}
 }
 
 func (it *iterator) Next() chunkenc.ValueType {

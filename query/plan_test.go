@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"daybook/internal/index"
 	"daybook/internal/series"
 	"daybook/internal/slot"
 	"daybook/internal/store"
@@ -34,11 +35,13 @@ func TestPlan(t *testing.T) {
 
 func checkPlan(t *testing.T, w *world, closed series.Day, from, to series.Millis) {
 	t.Helper()
-	p := w.reader.plan(from, to)
+	p := w.reader.plan(store.Span{From: from, To: to})
 	now := series.MillisOf(w.now).Hour()
-	inRing := func(h series.Hour) bool { return p.ring && h >= p.ringFrom && h <= p.to }
-	inPages := func(h series.Hour) bool { return h.Day() >= p.firstPage && h.Day() <= p.lastPage }
-	ring, pages := false, series.Day(0)
+	inRing := func(h series.Hour) bool { return p.ring && h >= p.from && h <= p.to }
+	inPages := func(h series.Hour) bool {
+		return slices.ContainsFunc(p.months, func(m pages) bool { return h.Day() >= m.first && h.Day() <= m.last })
+	}
+	ring, days := false, series.Day(0)
 	for h := from.Hour(); h <= min(to.Hour(), now+1); h++ {
 		needRing := h >= now-24 || h.Day() > closed
 		needPage := h < now-24
@@ -46,25 +49,33 @@ func checkPlan(t *testing.T, w *world, closed series.Day, from, to series.Millis
 			t.Fatalf("now %v, closed %d, %d to %d: hour %d is missing in %+v", w.now, closed, from.Hour()-now, to.Hour()-now, h-now, p)
 		}
 		ring = ring || needRing
-		if needPage && (pages == 0 || h.OfDay() == 0) {
-			pages++
+		if needPage && (days == 0 || h.OfDay() == 0) {
+			days++
 		}
 	}
-	if p.ring && !ring && from.Hour() <= now+1 || max(0, p.lastPage-p.firstPage+1) != pages {
-		t.Fatalf("now %v, closed %d, %d to %d: the ring is needed: %v, and %d pages: %+v", w.now, closed, from.Hour()-now, to.Hour()-now, ring, pages, p)
+	planned := 0
+	for i, m := range p.months {
+		planned += m.days
+		if m.days != int(m.last-m.first)+1 || keys.MonthOf(m.first) != m.month || keys.MonthOf(m.last) != m.month || m.written < m.days ||
+			i > 0 && p.months[i-1].last != m.first-1 {
+			t.Fatalf("the months are %+v", p.months)
+		}
+	}
+	if p.ring && !ring && from.Hour() <= now+1 || planned != int(days) {
+		t.Fatalf("now %v, closed %d, %d to %d: the ring is needed: %v, and %d pages: %+v", w.now, closed, from.Hour()-now, to.Hour()-now, ring, days, p)
 	}
 }
 
 // TestPlanOfEverything cuts ranges without bounds.
 func TestPlanOfEverything(t *testing.T) {
 	w := newWorld(t, midnight, 0)
-	p := w.reader.plan(-1<<63, 1<<63-1)
+	p := w.reader.plan(store.Span{From: -1 << 63, To: 1<<63 - 1})
 	now := series.MillisOf(midnight).Hour()
-	if p.firstPage != keys.FirstDay || p.lastPage != now.Day()-2 || p.to != now+2 || !p.ring {
+	if p.months[0].first != keys.FirstDay || p.months[len(p.months)-1].last != now.Day()-2 || p.to != now+2 || !p.ring {
 		t.Errorf("the plan is %+v", p)
 	}
 	for _, around := range [][2]series.Millis{{-1 << 63, -1 << 62}, {1 << 62, 1<<63 - 1}, {0, -1}} {
-		if got, err := w.reader.samples(t.Context(), nil, series.ID{}, around[0], around[1]); err != nil || len(got) > 0 {
+		if got, err := w.samples(t.Context(), new(index.Series), around[0], around[1]); err != nil || len(got) > 0 {
 			t.Errorf("%v: %d samples, error %v", around, len(got), err)
 		}
 	}
@@ -79,7 +90,7 @@ func TestOneYear(t *testing.T) {
 	read := func(from, to time.Time) *table.Cost {
 		t.Helper()
 		cost := new(table.Cost)
-		got, err := w.reader.samples(table.WithCost(t.Context(), cost), nil, entry.ID, series.MillisOf(from), series.MillisOf(to))
+		got, err := w.samples(table.WithCost(t.Context(), cost), entry, series.MillisOf(from), series.MillisOf(to))
 		w.ok(err)
 		same(t, fmt.Sprint(from, to), got, between(want, series.MillisOf(from), series.MillisOf(to)))
 		return cost
@@ -103,7 +114,7 @@ func TestListedMonths(t *testing.T) {
 	want := steps(spring, spring.AddDate(0, 0, 5), time.Hour, func(s float64) float64 { return s })
 	entry := w.load(metric("m"), want)
 	cost := new(table.Cost)
-	got, err := w.reader.samples(table.WithCost(t.Context(), cost), nil, entry.ID, 0, series.MillisOf(w.now))
+	got, err := w.samples(table.WithCost(t.Context(), cost), entry, 0, series.MillisOf(w.now))
 	w.ok(err)
 	same(t, "spring", got, want)
 	if cost.PointReads.Load() != 1 || cost.RangeReads.Load() > 2 {
@@ -123,7 +134,7 @@ func TestEverywhere(t *testing.T) {
 	want := slices.Concat(all[:len(all)-60], more)
 	for now := w.now; now.Before(midnight.Add(48 * time.Hour)); now = now.Add(97 * time.Minute) {
 		w.now = now
-		got, err := w.reader.samples(t.Context(), nil, entry.ID, 0, series.MillisOf(now))
+		got, err := w.samples(t.Context(), entry, 0, series.MillisOf(now))
 		w.ok(err)
 		same(t, now.String(), got, want)
 	}
@@ -159,7 +170,7 @@ func TestFlushWhileReading(t *testing.T) {
 		default:
 		}
 		var err error
-		got, err = w.reader.samples(t.Context(), got[:0], entry.ID, 0, series.MillisOf(w.now))
+		got, err = w.samples(t.Context(), entry, 0, series.MillisOf(w.now))
 		w.ok(err)
 		same(t, "while flushing", got, want)
 	}
@@ -182,7 +193,7 @@ func TestCloseWhileReading(t *testing.T) {
 	}
 	answers := make(chan answer)
 	go func() {
-		got, err := w.reader.samples(t.Context(), nil, entry.ID, want[0].T, want[len(want)-1].T)
+		got, err := w.samples(t.Context(), entry, want[0].T, want[len(want)-1].T)
 		answers <- answer{got, err}
 	}()
 	<-on

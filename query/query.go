@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,7 +26,8 @@ import (
 type Head interface {
 	// Samples appends to dst the samples of a series from..to (both included), ascending.
 	Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample
-	// Exemplars is Samples for exemplars, several of which may have one time.
+	// Histograms and Exemplars are like Samples.
+	Histograms(dst []series.Histogram, id series.ID, from, to series.Millis) []series.Histogram
 	Exemplars(dst []series.Exemplar, id series.ID, from, to series.Millis) []series.Exemplar
 }
 
@@ -36,6 +38,8 @@ type Config struct {
 	Lookback      time.Duration // how old the newest sample of an instant may be
 	MaxConcurrent int           // queries at a time; others wait
 	MaxChart      int           // series in one chart
+	MaxRows       int64         // of the tables that one query reads; a row is a day of a series
+	Parallel      int           // reads of the tables at a time, of all queries together
 
 	Now        func() time.Time
 	Logger     *slog.Logger
@@ -51,6 +55,8 @@ type Reader struct {
 	parser parser.Parser
 	engine *promql.Engine
 	slots  chan struct{} // one value for each query that runs
+	reads  chan struct{} // one value for each batch of series that is read
+	spare  sync.Pool     // *store.Run
 }
 
 // New makes a Reader.
@@ -58,6 +64,7 @@ func New(cfg Config, s *store.Store, x *index.Index, head Head) *Reader {
 	p := parser.NewParser(parser.Options{})
 	return &Reader{
 		cfg: cfg, store: s, index: x, head: head, parser: p, slots: make(chan struct{}, cfg.MaxConcurrent),
+		reads: make(chan struct{}, cfg.Parallel), spare: sync.Pool{New: func() any { return new(store.Run) }},
 		engine: promql.NewEngine(promql.EngineOpts{
 			Logger: cfg.Logger, Reg: cfg.Registerer, MaxSamples: cfg.MaxSamples,
 			Timeout:       2 * cfg.Timeout, // run's is over before
@@ -72,19 +79,40 @@ func New(cfg Config, s *store.Store, x *index.Index, head Head) *Reader {
 // result. An error here says that the query cannot be parsed; one of evaluating is in the result. There may be opts
 // once: another lookback, statistics of each step.
 func (r *Reader) Range(ctx context.Context, expr string, start, end time.Time, step time.Duration, opts ...promql.QueryOpts) (promql.Query, *promql.Result, error) {
-	q, err := r.engine.NewRangeQuery(ctx, queryable{r}, optional(opts), expr, start, end, step)
+	q, err := r.engine.NewRangeQuery(ctx, r.queryable(ctx, expr, optional(opts)), optional(opts), expr, start, end, step)
 	return r.run(ctx, q, err)
 }
 
 // Instant evaluates a query at one time; see Range. A vector is sorted by labels, unless the query gives it an order of
 // its own.
 func (r *Reader) Instant(ctx context.Context, expr string, at time.Time, opts ...promql.QueryOpts) (promql.Query, *promql.Result, error) {
-	q, err := r.engine.NewInstantQuery(ctx, queryable{r}, optional(opts), expr, at)
+	q, err := r.engine.NewInstantQuery(ctx, r.queryable(ctx, expr, optional(opts)), optional(opts), expr, at)
 	q, result, err := r.run(ctx, q, err)
 	if err == nil {
 		sortUnordered(q, result)
 	}
 	return q, result, err
+}
+
+// queryable is the storage for one query.
+func (r *Reader) queryable(ctx context.Context, expr string, opts promql.QueryOpts) queryable {
+	q := queryable{Reader: r, lookback: r.cfg.Lookback, explain: explanationOf(ctx)}
+	if opts != nil && opts.LookbackDelta() > 0 {
+		q.lookback = opts.LookbackDelta()
+	}
+	if parsed, err := r.parser.ParseExpr(expr); err == nil {
+		q.steps = !hasSubquery(parsed)
+	}
+	return q
+}
+
+func hasSubquery(expr parser.Expr) (found bool) {
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		_, ok := node.(*parser.SubqueryExpr)
+		found = found || ok
+		return nil
+	})
+	return found
 }
 
 func optional(opts []promql.QueryOpts) promql.QueryOpts {
@@ -98,7 +126,7 @@ func optional(opts []promql.QueryOpts) promql.QueryOpts {
 func (r *Reader) Parse(expr string) (parser.Expr, error) { return r.parser.ParseExpr(expr) }
 
 // Queryable is the storage that queries read: the tables, with what is in memory only on top.
-func (r *Reader) Queryable() storage.Queryable { return queryable{r} }
+func (r *Reader) Queryable() storage.Queryable { return queryable{Reader: r, lookback: r.cfg.Lookback} }
 
 func (r *Reader) run(ctx context.Context, q promql.Query, err error) (promql.Query, *promql.Result, error) {
 	if err != nil {

@@ -3,6 +3,8 @@ package query
 import (
 	"context"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
@@ -12,84 +14,145 @@ import (
 
 	"daybook/internal/index"
 	"daybook/internal/series"
+	"daybook/internal/store"
 )
 
-// queryable is the storage that the PromQL engine sees.
-type queryable struct{ *Reader }
+// queryable is the storage that the PromQL engine sees in one query.
+type queryable struct {
+	*Reader
+	// steps says that selectors are looked at the query's own steps and at no other times, so that what lies between
+	// need not be read. With a subquery it is not so.
+	steps    bool
+	lookback time.Duration
+	explain  *Explanation // nil where nobody asked for one
+}
 
 // Querier implements storage.Queryable.
 func (q queryable) Querier(mint, maxt int64) (storage.Querier, error) {
-	return querier{q.Reader, series.Millis(mint), series.Millis(maxt)}, nil
+	return querier{q, series.Millis(mint), series.Millis(maxt), new(atomic.Int64)}, nil
 }
 
 type querier struct {
-	reader   *Reader
+	queryable
 	from, to series.Millis
+	rows     *atomic.Int64 // read so far
 }
 
-// Select implements storage.Querier. Samples are read when a series is iterated over, so that a query has no more of
-// them in memory than the engine asks for.
-func (q querier) Select(ctx context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	found, err := q.reader.index.Select(ctx, matchers...)
+// Select implements storage.Querier. What is not to be sorted comes in the order of its rows.
+func (q querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	span := q.span(hints)
+	found, err := q.index.Select(ctx, q.within(span.From, span.To), matchers...)
 	if err != nil {
-		return storage.ErrSeriesSet(err)
+		return storage.ErrSeriesSet(storageError(ctx, err))
 	}
-	slices.SortFunc(found, func(a, b *index.Series) int { return labels.Compare(a.Labels, b.Labels) })
-	set := &seriesSet{ctx: ctx, reader: q.reader, found: found, at: -1, from: q.from, to: q.to}
-	if hints != nil {
-		set.from, set.to = max(set.from, series.Millis(hints.Start)), min(set.to, series.Millis(hints.End))
+	s := &selection{fetch: fetch{reader: q.Reader, plan: q.plan(span)}, ctx: ctx, found: found}
+	rows := s.plan.rows(found)
+	if q.rows.Add(rows) > q.cfg.MaxRows {
+		return storage.ErrSeriesSet(q.tooManyRows(q.rows.Load()))
 	}
-	return set
+	if sorted {
+		slices.SortFunc(found, func(a, b *index.Series) int { return labels.Compare(a.Labels, b.Labels) })
+	} else {
+		s.inRowOrder()
+	}
+	s.split()
+	q.explain.add(matchers, s, rows)
+	return &seriesSet{selection: s, at: -1}
+}
+
+// span is what a selector wants to see.
+func (q querier) span(hints *storage.SelectHints) store.Span {
+	p := store.Span{From: q.from, To: q.to}
+	if hints == nil {
+		return p
+	}
+	p.From, p.To = max(p.From, series.Millis(hints.Start)), min(p.To, series.Millis(hints.End))
+	step, window := series.Millis(hints.Step), series.Millis(hints.Range)
+	if !q.steps || window >= step && step > 0 && window > 0 {
+		return p
+	}
+	if step <= 0 {
+		step = store.Once
+	}
+	if p.Newest = window == 0; p.Newest {
+		window = series.Millis(q.lookback.Milliseconds())
+	}
+	p.First, p.Step, p.Window = series.Millis(hints.Start)+window-1, step, window
+	return p
+}
+
+// inRowOrder sorts what was found as its rows are: those of a partition together, and in it those of a metric.
+func (s *selection) inRowOrder() {
+	bucket := s.reader.store.Bucket
+	slices.SortFunc(s.found, func(a, b *index.Series) int {
+		if n := bucket(a.ID) - bucket(b.ID); n != 0 {
+			return n
+		}
+		return a.ID.Compare(b.ID)
+	})
+	s.chosen = map[uint32]int{}
+	for _, one := range s.found {
+		s.chosen[metricHash(one.ID)]++
+	}
 }
 
 // LabelValues implements storage.Querier.
 func (q querier) LabelValues(ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	values, err := q.reader.index.LabelValues(ctx, name, matchers...)
+	values, err := q.index.LabelValues(ctx, q.within(q.from, q.to), name, matchers...)
 	return values, nil, err
 }
 
 // LabelNames implements storage.Querier.
 func (q querier) LabelNames(ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	names, err := q.reader.index.LabelNames(ctx, matchers...)
+	names, err := q.index.LabelNames(ctx, q.within(q.from, q.to), matchers...)
 	return names, nil, err
 }
 
 // Close implements storage.Querier.
 func (q querier) Close() error { return nil }
 
-// seriesSet gives the series that were selected, sorted by labels.
+// seriesSet goes over what was found.
 type seriesSet struct {
-	ctx      context.Context
-	reader   *Reader
-	found    []*index.Series
-	at       int
-	from, to series.Millis
+	*selection
+	at int
 }
 
 func (s *seriesSet) Next() bool                        { s.at++; return s.at < len(s.found) }
 func (s *seriesSet) Err() error                        { return nil }
 func (s *seriesSet) Warnings() annotations.Annotations { return nil }
-func (s *seriesSet) At() storage.Series                { return &selected{s, s.found[s.at]} }
+func (s *seriesSet) At() storage.Series                { return &selected{s.selection, s.at} }
 
 type selected struct {
-	set   *seriesSet
-	entry *index.Series
+	*selection
+	at int
 }
 
-func (s *selected) Labels() labels.Labels { return s.entry.Labels }
+func (s *selected) Labels() labels.Labels { return s.found[s.at].Labels }
 
-// Iterator reads the series. An iterator handed in lends its memory.
+// Iterator gives the samples of the series. An iterator handed in gives its memory back.
 func (s *selected) Iterator(old chunkenc.Iterator) chunkenc.Iterator {
-	it, ok := old.(*iterator)
-	if !ok {
-		it = new(iterator)
+	it := new(iterator)
+	switch old := old.(type) {
+	case *iterator:
+		it = old
+		s.reader.recycle(old.run)
+	case *mixed:
+		s.reader.recycle(old.run)
 	}
-	it.at = -1
-	it.samples, it.err = s.set.reader.samples(s.set.ctx, it.samples[:0], s.entry.ID, s.set.from, s.set.to)
-	if it.err != nil && s.set.ctx.Err() == nil {
-		it.err = tableError{it.err}
+	run, err := s.run(s.at)
+	if err == nil && len(run.Histograms) > 0 {
+		return newMixed(run)
 	}
+	it.reset(run, storageError(s.ctx, err))
 	return it
+}
+
+// storageError marks what the table could not do.
+func storageError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return tableError{err}
 }
 
 // tableError is a failure of the table: to the engine and its callers a promql.ErrStorage, which by itself would hide

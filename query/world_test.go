@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"math"
 	"slices"
@@ -38,20 +39,10 @@ type world struct {
 
 // memory is a head.
 type memory struct {
-	mu        sync.Mutex
-	samples   map[series.ID][]series.Sample   // ascending
-	exemplars map[series.ID][]series.Exemplar // ascending
-}
-
-func (m *memory) Exemplars(dst []series.Exemplar, id series.ID, from, to series.Millis) []series.Exemplar {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, x := range m.exemplars[id] {
-		if x.T >= from && x.T <= to {
-			dst = append(dst, x)
-		}
-	}
-	return dst
+	mu         sync.Mutex
+	samples    map[series.ID][]series.Sample // ascending
+	histograms map[series.ID][]series.Histogram
+	exemplars  map[series.ID][]series.Exemplar
 }
 
 func (m *memory) Samples(dst []series.Sample, id series.ID, from, to series.Millis) []series.Sample {
@@ -65,13 +56,40 @@ func (m *memory) Samples(dst []series.Sample, id series.ID, from, to series.Mill
 	return dst
 }
 
+func (m *memory) Histograms(dst []series.Histogram, id series.ID, from, to series.Millis) []series.Histogram {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range m.histograms[id] {
+		if h.T >= from && h.T <= to {
+			dst = append(dst, h)
+		}
+	}
+	return dst
+}
+
+func (m *memory) Exemplars(dst []series.Exemplar, id series.ID, from, to series.Millis) []series.Exemplar {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.exemplars[id] {
+		if e.T >= from && e.T <= to {
+			dst = append(dst, e)
+		}
+	}
+	return dst
+}
+
 // newWorld makes a world at a time; days up to closed are closed.
 func newWorld(t testing.TB, now time.Time, closed series.Day) *world {
 	t.Helper()
 	model := tabletest.NewModel()
 	model.EmptyPages = true
-	w := &world{TB: t, now: now, tables: tabletest.Faulty(model), index: index.New(), head: memory{samples: map[series.ID][]series.Sample{}, exemplars: map[series.ID][]series.Exemplar{}}}
+	w := &world{TB: t, now: now, tables: tabletest.Faulty(model), head: memory{
+		samples: map[series.ID][]series.Sample{}, histograms: map[series.ID][]series.Histogram{}, exemplars: map[series.ID][]series.Exemplar{},
+	}}
 	w.store = w.open(closed + 1)
+	var err error
+	w.index, err = index.Open(t.Context(), w.store, keys.MonthOf(keys.FirstDay), 0)
+	w.ok(err)
 	w.reader = New(w.config(), w.store, w.index, &w.head)
 	return w
 }
@@ -86,7 +104,7 @@ func (w *world) open(today series.Day) *store.Store {
 
 func (w *world) config() Config {
 	return Config{
-		MaxSamples: 1_000_000, Timeout: time.Minute, Lookback: 5 * time.Minute, MaxConcurrent: 4, MaxChart: 3,
+		MaxSamples: 1_000_000, Timeout: time.Minute, Lookback: 5 * time.Minute, MaxConcurrent: 4, MaxChart: 3, MaxRows: 1_000_000, Parallel: 3,
 		Now: func() time.Time { return w.now }, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	}
 }
@@ -103,8 +121,8 @@ func (w *world) listed(ls labels.Labels, days ...series.Day) *index.Series {
 	w.Helper()
 	entry, _, err := w.index.Add(keys.SeriesID("", ls), ls)
 	w.ok(err)
-	for _, d := range days {
-		entry.SetListed(keys.MonthOf(d))
+	for _, d := range append(days, series.MillisOf(w.now).Day()) {
+		w.index.Enter(entry, keys.MonthOf(d))
 	}
 	return entry
 }
@@ -122,12 +140,21 @@ func (w *world) load(ls labels.Labels, samples []series.Sample) *index.Series {
 		}
 		write.Slots = append(write.Slots, store.HourSlot{Hour: h, Data: slot.Encode(nil, h, samples[:n])})
 		write.Top = h
-		entry.SetListed(keys.MonthOf(h.Day()))
+		w.index.Enter(entry, keys.MonthOf(h.Day()))
 		samples = samples[n:]
 	}
 	write.ID = entry.ID
 	w.ok(w.store.WriteHours(w.Context(), w.store.Bucket(entry.ID), series.MillisOf(w.now), []store.Write{write}))
 	return entry
+}
+
+// samples reads a series.
+func (w *world) samples(ctx context.Context, entry *index.Series, from, to series.Millis) ([]series.Sample, error) {
+	run, err := w.reader.read(ctx, entry, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(run.Floats), nil
 }
 
 // closeDays closes days as package rollup does.

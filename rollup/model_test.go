@@ -411,7 +411,7 @@ func (w *world) read(s *store.Store, n int) {
 	id, ctx := w.ids[n], context.Background()
 	recent := w.hour() - 24
 	from := min(recent, s.FirstOpen().FirstHour())
-	ring, err := s.RingSamples(ctx, nil, id, from, w.hour()+1)
+	ring, err := theFloats(s.Ring(ctx, id, from, w.hour()+1))
 	if err != nil {
 		w.fail("the ring: %v", err)
 	}
@@ -441,15 +441,15 @@ func (w *world) read(s *store.Store, n int) {
 func (w *world) otherKinds(s *store.Store, id series.ID, from series.Hour, first, last series.Day) []thing {
 	w.Helper()
 	ctx := context.Background()
-	histograms, err1 := s.RingHistograms(ctx, nil, id, from, w.hour()+1)
-	exemplars, err2 := s.RingExemplars(ctx, nil, id, from, w.hour()+1)
+	histograms, err1 := theHistograms(s.Ring(ctx, id, from, w.hour()+1))
+	exemplars, err2 := theExemplars(s.Ring(ctx, id, from, w.hour()+1))
 	if err := errors.Join(err1, err2); err != nil {
 		w.fail("the ring: %v", err)
 	}
 	all := slices.Concat(histogramThings(histograms), exemplarThings(exemplars))
 	for day := first; day <= last; day++ {
-		histograms, err1 = s.PageHistograms(ctx, nil, id, day, day.FirstHour(), day.FirstHour()+23)
-		exemplars, err2 = s.PageExemplars(ctx, nil, id, day, day.FirstHour(), day.FirstHour()+23)
+		histograms, err1 = theHistograms(s.Pages(ctx, id, day, day, day.FirstHour(), day.FirstHour()+23))
+		exemplars, err2 = theExemplars(s.Pages(ctx, id, day, day, day.FirstHour(), day.FirstHour()+23))
 		if err := errors.Join(err1, err2); err != nil {
 			w.fail("a page: %v", err)
 		}
@@ -466,13 +466,13 @@ func (w *world) pages(s *store.Store, id series.ID, first, last series.Day) (all
 		end := day
 		var single []series.Sample
 		for ; end <= last && keys.MonthOf(end) == keys.MonthOf(day); end++ {
-			one, err := s.PageSamples(ctx, nil, id, end, end.FirstHour(), end.FirstHour()+23)
+			one, err := theFloats(s.Pages(ctx, id, end, end, end.FirstHour(), end.FirstHour()+23))
 			if err != nil {
 				w.fail("a page: %v", err)
 			}
 			single = append(single, one...)
 		}
-		ranged, err := s.PagesSamples(ctx, nil, id, day, end-1, day.FirstHour(), end.FirstHour()-1)
+		ranged, err := theFloats(s.Pages(ctx, id, day, end-1, day.FirstHour(), end.FirstHour()-1))
 		if err != nil || !slices.Equal(ranged, single) {
 			w.fail("a range of pages has %d samples, the pages have %d (error %v)", len(ranged), len(single), err)
 		}
@@ -481,3 +481,7 @@ func (w *world) pages(s *store.Store, id series.ID, first, last series.Day) (all
 	}
 	return all
 }
+
+func theFloats(r store.Run, err error) ([]series.Sample, error)        { return r.Floats, err }
+func theHistograms(r store.Run, err error) ([]series.Histogram, error) { return r.Histograms, err }
+func theExemplars(r store.Run, err error) ([]series.Exemplar, error)   { return r.Exemplars, err }

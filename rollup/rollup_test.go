@@ -89,7 +89,7 @@ func value(c prometheus.Counter) float64 {
 // paged says how many samples the page of a day has.
 func paged(t testing.TB, s *store.Store, id series.ID, day series.Day) int {
 	t.Helper()
-	samples, err := s.PageSamples(t.Context(), nil, id, day, day.FirstHour(), day.FirstHour()+23)
+	samples, err := theFloats(s.Pages(t.Context(), id, day, day, day.FirstHour(), day.FirstHour()+23))
 	ok(t, err)
 	return len(samples)
 }
@@ -347,13 +347,13 @@ func TestYearAhead(t *testing.T) {
 			wrote = append(wrote, hour())
 		}
 		for _, h := range wrote {
-			samples, err := s.RingSamples(t.Context(), nil, id, h, h)
+			samples, err := theFloats(s.Ring(t.Context(), id, h, h))
 			ok(t, err)
 			if h >= hour()-24 && len(samples) != 4 {
 				t.Errorf("hour %d has %d samples in the ring", h-start, len(samples))
 			}
 			if h.Day() < hour().Day() {
-				if samples, err = s.PageSamples(t.Context(), nil, id, h.Day(), h, h); err != nil || len(samples) < 4 {
+				if samples, err = theFloats(s.Pages(t.Context(), id, h.Day(), h.Day(), h, h)); err != nil || len(samples) < 4 {
 					t.Errorf("hour %d has %d samples in its page (error %v)", h-start, len(samples), err)
 				}
 			}

@@ -78,15 +78,7 @@ func (s *jsonStream) chart(drawn *query.Chart, cost *table.Cost, took time.Durat
 	s.next("series")
 	array(s, drawn.Series, s.line)
 	s.next("cost")
-	s.WriteObjectStart()
-	s.WriteObjectField("pointReads")
-	s.WriteInt64(cost.PointReads.Load())
-	s.number("rangeReads", cost.RangeReads.Load())
-	s.number("rowsScanned", cost.RowsScanned.Load())
-	s.number("bytes", cost.Bytes.Load())
-	s.next("ms")
-	s.WriteFloat64(math.Round(took.Seconds()*1e6) / 1e3)
-	s.WriteObjectEnd()
+	s.cost(cost, took)
 	s.WriteObjectEnd()
 }
 

@@ -31,6 +31,7 @@ import (
 	"daybook/internal/table"
 	"daybook/internal/table/embedded"
 	"daybook/internal/table/tabletest"
+	"daybook/keys"
 	"daybook/query"
 	"daybook/rollup"
 )
@@ -141,7 +142,11 @@ func (r *rig) open(o options, logger *slog.Logger, now func() time.Time) *Backen
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, metadata := index.New(), index.NewMetadata()
+	x, err := index.Open(t.Context(), s, keys.MonthOf(series.MillisOf(noon).Day())-1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata := index.NewMetadata()
 	roller := rollup.New(rollup.Config{Now: now, Logger: logger, Registerer: r.registry}, s)
 	if o.maxLog == 0 {
 		o.maxLog = 1 << 30
@@ -168,6 +173,7 @@ func (r *rig) open(o options, logger *slog.Logger, now func() time.Time) *Backen
 	}
 	return &Backend{Ingester: ingester, Metadata: metadata, Reader: query.New(query.Config{
 		MaxSamples: 50_000, Timeout: time.Minute, Lookback: 5 * time.Minute, MaxConcurrent: 4, MaxChart: o.maxSeries,
+		MaxRows: 100_000, Parallel: 2,
 		Now: now, Logger: logger, Registerer: r.registry,
 	}, s, x, ingester.Head())}
 }

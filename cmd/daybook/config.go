@@ -81,13 +81,16 @@ type rollupConfig struct {
 }
 
 type queryConfig struct {
-	MaxSamples     int      `toml:"max_samples"`
-	Timeout        duration `toml:"timeout"`
-	Lookback       duration `toml:"lookback"`
-	MaxConcurrent  int      `toml:"max_concurrent"`
-	MaxChartSeries int      `toml:"max_chart_series"`
-	MaxReadSamples int      `toml:"max_read_samples"`
-	ReadFrame      size     `toml:"read_frame"`
+	MaxSamples       int      `toml:"max_samples"`
+	Timeout          duration `toml:"timeout"`
+	Lookback         duration `toml:"lookback"`
+	MaxConcurrent    int      `toml:"max_concurrent"`
+	MaxRows          int64    `toml:"max_rows"`
+	MaxParallelReads int      `toml:"max_parallel_reads"`
+	MaxPastSeries    int      `toml:"max_past_series"`
+	MaxChartSeries   int      `toml:"max_chart_series"`
+	MaxReadSamples   int      `toml:"max_read_samples"`
+	ReadFrame        size     `toml:"read_frame"`
 }
 
 type webConfig struct {
@@ -106,8 +109,12 @@ func defaults() config {
 		Flush:     flushConfig{duration(5 * time.Minute), 32 * mebi},
 		Retention: retentionConfig{duration(5 * 365 * day)},
 		Rollup:    rollupConfig{duration(15 * time.Minute), duration(45 * time.Minute), duration(30 * time.Second)},
-		Query:     queryConfig{50_000_000, duration(2 * time.Minute), duration(5 * time.Minute), 20, 20, 50_000_000, mebi},
-		Web:       webConfig{".*"},
+		Query: queryConfig{
+			MaxSamples: 50_000_000, Timeout: duration(2 * time.Minute), Lookback: duration(5 * time.Minute), MaxConcurrent: 20,
+			MaxRows: 10_000_000, MaxParallelReads: 4, MaxPastSeries: 1_000_000, MaxChartSeries: 20,
+			MaxReadSamples: 50_000_000, ReadFrame: mebi,
+		},
+		Web: webConfig{".*"},
 	}
 }
 
@@ -201,6 +208,9 @@ func (c *config) checkNumbers(w *wrong) {
 		{"flush.wal_size", int64(c.Flush.WALSize), 1 << 10},
 		{"query.max_samples", int64(c.Query.MaxSamples), 1},
 		{"query.max_concurrent", int64(c.Query.MaxConcurrent), 1},
+		{"query.max_rows", c.Query.MaxRows, 1},
+		{"query.max_parallel_reads", int64(c.Query.MaxParallelReads), 1},
+		{"query.max_past_series", int64(c.Query.MaxPastSeries), 0},
 		{"query.max_chart_series", int64(c.Query.MaxChartSeries), 1},
 		{"query.max_read_samples", int64(c.Query.MaxReadSamples), 0},
 		{"query.read_frame", int64(c.Query.ReadFrame), 1 << 10},

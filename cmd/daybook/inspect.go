@@ -14,6 +14,7 @@ import (
 	"daybook/internal/datadir"
 	"daybook/internal/index"
 	"daybook/internal/table/embedded"
+	"daybook/keys"
 	"daybook/query"
 )
 
@@ -69,8 +70,8 @@ func inspectDir(cmd *cobra.Command, c config, dir *datadir.Dir, selector string)
 	if err != nil {
 		return err
 	}
-	x := index.New()
-	if err := fill(cmd.Context(), s, x); err != nil {
+	x, err := index.Open(cmd.Context(), s, keys.MonthOf(thisDay())-1, c.Query.MaxPastSeries)
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "No daybook is running: samples that are only in the write-ahead log are not shown.")

@@ -96,9 +96,9 @@ func work(ctx context.Context, c config, server *web.Server, registry *prometheu
 	if err != nil {
 		return err
 	}
-	x := index.New()
 	start := time.Now()
-	if err := fill(ctx, s, x); err != nil {
+	x, err := index.Open(ctx, s, keys.MonthOf(thisDay())-1, c.Query.MaxPastSeries)
+	if err != nil {
 		return err
 	}
 	metadata := index.NewMetadata()
@@ -143,20 +143,10 @@ func openStore(ctx context.Context, svc table.Service, c config) (*store.Store, 
 	return store.Open(ctx, svc, store.Config{
 		Tables: keys.Tables(c.Table.Prefix), Buckets: keys.Buckets(c.Table.Buckets), Writer: c.Table.Writer,
 		Alone: true, // the embedded table is this process's own
-	}, series.MillisOf(time.Now()).Day())
+	}, thisDay())
 }
 
-// fill puts the catalogue into the index.
-func fill(ctx context.Context, s *store.Store, x *index.Index) error {
-	return s.Catalogue(ctx, func(month keys.Month, listed store.Listed) error {
-		entry, _, err := x.Add(listed.ID, listed.Labels)
-		if err != nil {
-			return err
-		}
-		entry.SetListed(month)
-		return nil
-	})
-}
+func thisDay() series.Day { return series.MillisOf(time.Now()).Day() }
 
 // fillMetadata reads what the store has of the metadata of metric families.
 func fillMetadata(ctx context.Context, s *store.Store, into *index.Metadata) error {
@@ -191,7 +181,8 @@ func rollupConfigOf(c config, tables *embedded.Table, reg prometheus.Registerer,
 func queryConfigOf(c config, reg prometheus.Registerer, log *slog.Logger) query.Config {
 	return query.Config{
 		MaxSamples: c.Query.MaxSamples, Timeout: time.Duration(c.Query.Timeout), Lookback: time.Duration(c.Query.Lookback),
-		MaxConcurrent: c.Query.MaxConcurrent, MaxChart: c.Query.MaxChartSeries, Now: time.Now, Logger: log, Registerer: reg,
+		MaxConcurrent: c.Query.MaxConcurrent, MaxChart: c.Query.MaxChartSeries,
+		MaxRows: c.Query.MaxRows, Parallel: c.Query.MaxParallelReads, Now: time.Now, Logger: log, Registerer: reg,
 	}
 }
 

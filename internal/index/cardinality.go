@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb/index"
+
+	"daybook/keys"
 )
 
 // Cardinality says how many series there are and what most of them have, each list from the most to the fewest.
@@ -26,11 +28,19 @@ type Count struct {
 	Count uint64
 }
 
-// Cardinality gives the numbers, at most so many in each list. It goes over all postings.
-func (x *Index) Cardinality(most int) Cardinality {
-	stats := x.postings.Stats(model.MetricNameLabel, most, labels.SizeOfLabels)
+// Cardinality gives the numbers of a month that is in memory, at most so many in each list. It goes over all postings.
+func (x *Index) Cardinality(month keys.Month, most int) Cardinality {
+	x.mu.RLock()
+	p := x.periods[month]
+	x.mu.RUnlock()
+	if p == nil {
+		return Cardinality{}
+	}
+	stats := p.postings.Stats(model.MetricNameLabel, most, labels.SizeOfLabels)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	return Cardinality{
-		Series: x.Len(), LabelPairs: stats.NumLabelPairs,
+		Series: len(p.byRef), LabelPairs: stats.NumLabelPairs,
 		Metrics: counts(stats.CardinalityMetricsStats), LabelValues: counts(stats.CardinalityLabelStats),
 		LabelBytes: counts(stats.LabelValueStats), Pairs: counts(stats.LabelValuePairsStats),
 	}

@@ -19,14 +19,63 @@ import (
 	"daybook/keys"
 )
 
+// catalogue is one in memory.
+type catalogue struct {
+	mu     sync.Mutex
+	months map[keys.Month][]labels.Labels
+	reads  int
+	err    error
+}
+
+func (c *catalogue) Months(context.Context) ([]keys.Month, error) {
+	return slices.Collect(maps.Keys(c.months)), c.err
+}
+
+func (c *catalogue) Catalogue(_ context.Context, month keys.Month, each func(series.ID, labels.Labels) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads++
+	for _, ls := range c.months[month] {
+		if err := each(keys.SeriesID("", ls), ls); err != nil {
+			return err
+		}
+	}
+	return c.err
+}
+
+// present is a month; series are added to it unless a test says otherwise.
+const present keys.Month = 24322
+
+func open(t testing.TB, c *catalogue, kept keys.Month, limit int) *index.Index {
+	t.Helper()
+	x, err := index.Open(t.Context(), c, kept, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func empty(t testing.TB) *index.Index {
+	t.Helper()
+	return open(t, &catalogue{}, present-1, 0)
+}
+
 func add(t testing.TB, x *index.Index, ls labels.Labels) *index.Series {
+	t.Helper()
+	return addIn(t, x, ls, present)
+}
+
+func addIn(t testing.TB, x *index.Index, ls labels.Labels, month keys.Month) *index.Series {
 	t.Helper()
 	s, _, err := x.Add(keys.SeriesID("", ls), ls)
 	if err != nil {
 		t.Fatal(err)
 	}
+	x.Enter(s, month)
 	return s
 }
+
+func byID(a, b *index.Series) int { return a.ID.Compare(b.ID) }
 
 var (
 	names  = []string{model.MetricNameLabel, "a", "b", "job", "ünï"}
@@ -59,7 +108,7 @@ func randomMatcher(r *rand.Rand) *labels.Matcher {
 // TestSelect compares with looking at every series.
 func TestSelect(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	x := index.New()
+	x := empty(t)
 	var all []*index.Series
 	for range 300 {
 		ls := randomLabels(r)
@@ -92,7 +141,7 @@ func TestSelect(t *testing.T) {
 
 func check(t *testing.T, x *index.Index, all []*index.Series, matchers []*labels.Matcher) {
 	t.Helper()
-	got, err := x.Select(t.Context(), matchers...)
+	got, err := x.Select(t.Context(), index.AllMonths, matchers...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,24 +156,25 @@ func check(t *testing.T, x *index.Index, all []*index.Series, matchers []*labels
 			}
 		}
 	}
+	slices.SortFunc(want, byID)
 	if !slices.Equal(got, want) {
 		t.Fatalf("%v selects %d series, want %d", matchers, len(got), len(want))
 	}
-	gotNames, err := x.LabelNames(t.Context(), matchers...)
+	gotNames, err := x.LabelNames(t.Context(), index.AllMonths, matchers...)
 	if err != nil || !slices.Equal(gotNames, slices.Sorted(maps.Keys(wantNames))) {
 		t.Fatalf("%v: the label names are %q, want %v (error %v)", matchers, gotNames, wantNames, err)
 	}
-	gotValues, err := x.LabelValues(t.Context(), "a", matchers...)
+	gotValues, err := x.LabelValues(t.Context(), index.AllMonths, "a", matchers...)
 	if err != nil || !slices.Equal(gotValues, slices.Sorted(maps.Keys(wantValues))) {
 		t.Fatalf("%v: the values of a are %q, want %v (error %v)", matchers, gotValues, wantValues, err)
 	}
 }
 
 func TestLabelsOfNothing(t *testing.T) {
-	x := index.New()
+	x := empty(t)
 	check(t, x, nil, nil)
 	add(t, x, labels.FromStrings(model.MetricNameLabel, "m"))
-	got, err := x.LabelValues(t.Context(), "nobody_has")
+	got, err := x.LabelValues(t.Context(), index.AllMonths, "nobody_has")
 	if err != nil || len(got) != 0 {
 		t.Errorf("a label that nobody has has the values %q (error %v)", got, err)
 	}
@@ -132,12 +182,12 @@ func TestLabelsOfNothing(t *testing.T) {
 
 // TestAnswersAreTheCallers lets a caller overwrite what it got.
 func TestAnswersAreTheCallers(t *testing.T) {
-	x := index.New()
+	x := empty(t)
 	add(t, x, labels.FromStrings(model.MetricNameLabel, "m", "a", "1"))
 	for range 2 {
-		found, _ := x.Select(t.Context())
-		names, _ := x.LabelNames(t.Context())
-		values, _ := x.LabelValues(t.Context(), "a")
+		found, _ := x.Select(t.Context(), index.AllMonths)
+		names, _ := x.LabelNames(t.Context(), index.AllMonths)
+		values, _ := x.LabelValues(t.Context(), index.AllMonths, "a")
 		if len(found) != 1 || found[0] == nil || !slices.Equal(names, []string{model.MetricNameLabel, "a"}) || !slices.Equal(values, []string{"1"}) {
 			t.Fatalf("the index gives %v, %q and %q", found, names, values)
 		}
@@ -147,7 +197,7 @@ func TestAnswersAreTheCallers(t *testing.T) {
 
 // TestCollision gives two label sets one id.
 func TestCollision(t *testing.T) {
-	x := index.New()
+	x := empty(t)
 	id := series.ID{1}
 	one, two := labels.FromStrings(model.MetricNameLabel, "one"), labels.FromStrings(model.MetricNameLabel, "two")
 	first, added, err := x.Add(id, one)
@@ -167,6 +217,7 @@ func TestCollision(t *testing.T) {
 			t.Errorf("the message does not say %s: %v", part, err)
 		}
 	}
+	x.Enter(first, present)
 	check(t, x, []*index.Series{first}, nil)
 	if x.Get(id) != first || x.Get(series.ID{2}) != nil {
 		t.Error("the ids are mixed up")
@@ -174,9 +225,16 @@ func TestCollision(t *testing.T) {
 }
 
 func TestListed(t *testing.T) {
-	s := add(t, index.New(), labels.FromStrings(model.MetricNameLabel, "m"))
+	x := empty(t)
+	s := add(t, x, labels.FromStrings(model.MetricNameLabel, "m"))
+	x.Enter(s, 24310)
 	for _, m := range []keys.Month{24322, 24310, 24322} {
-		s.SetListed(m)
+		if s.Listed(m) {
+			continue
+		}
+		if s.SetListed(m); !s.In(m) {
+			t.Errorf("not in %v", m)
+		}
 	}
 	for _, m := range []keys.Month{24309, 24310, 24311, 24322} {
 		if want := m == 24310 || m == 24322; s.Listed(m) != want {
@@ -186,11 +244,11 @@ func TestListed(t *testing.T) {
 }
 
 func TestSelectStops(t *testing.T) {
-	x := index.New()
+	x := empty(t)
 	add(t, x, labels.FromStrings(model.MetricNameLabel, "m"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := x.Select(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := x.Select(ctx, index.AllMonths); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -202,7 +260,7 @@ func TestAddWhileSelecting(t *testing.T) {
 	named := func(i int) labels.Labels {
 		return labels.FromStrings(model.MetricNameLabel, "m", "i", fmt.Sprint(i), "odd", fmt.Sprint(i%2 == 1))
 	}
-	x := index.New()
+	x := empty(t)
 	for i := range before {
 		add(t, x, named(i))
 	}
@@ -226,7 +284,7 @@ func TestAddWhileSelecting(t *testing.T) {
 			running = false
 		default:
 		}
-		found, err := x.Select(t.Context(), even...)
+		found, err := x.Select(t.Context(), index.AllMonths, even...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +297,7 @@ func TestAddWhileSelecting(t *testing.T) {
 			}
 			s.Listed(24322)
 		}
-		if _, err := x.LabelValues(t.Context(), "i"); err != nil {
+		if _, err := x.LabelValues(t.Context(), index.AllMonths, "i"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -249,15 +307,15 @@ func TestAddWhileSelecting(t *testing.T) {
 }
 
 func TestCardinality(t *testing.T) {
-	x := index.New()
-	if got := x.Cardinality(5); got.Series != 0 || got.LabelPairs != 0 || len(got.Metrics) != 0 || len(got.Pairs) != 0 {
+	x := empty(t)
+	if got := x.Cardinality(present, 5); got.Series != 0 || got.LabelPairs != 0 || len(got.Metrics) != 0 || len(got.Pairs) != 0 {
 		t.Errorf("of nothing: %+v", got)
 	}
 	add(t, x, labels.FromStrings(model.MetricNameLabel, "few", "job", "b"))
 	for i := range 3 {
 		add(t, x, labels.FromStrings(model.MetricNameLabel, "many", "i", fmt.Sprint(i), "job", "a"))
 	}
-	got := x.Cardinality(3)
+	got := x.Cardinality(present, 3)
 	if got.Series != 4 || got.LabelPairs != 7 {
 		t.Errorf("%d series, %d pairs", got.Series, got.LabelPairs)
 	}

@@ -7,6 +7,7 @@
 package series
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -48,6 +49,9 @@ var ErrNoID = errors.New("a series id is 32 hexadecimal digits")
 
 // String gives the id as 32 lower-case hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Compare orders ids as their rows are ordered: by the metric's hash first.
+func (id ID) Compare(other ID) int { return bytes.Compare(id[:], other[:]) }
 
 // ParseID reads what ID.String wrote.
 func ParseID(s string) (ID, error) {

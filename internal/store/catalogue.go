@@ -44,28 +44,33 @@ func (s *Store) List(ctx context.Context, bucket int, month keys.Month, entries 
 	return s.transact(ctx, s.cfg.Tables.Catalogue(month), s.partition(bucket), groups)
 }
 
-// Catalogue calls each for every entry of every month, the newest month first; a series is given once for each month.
-func (s *Store) Catalogue(ctx context.Context, each func(keys.Month, Listed) error) error {
+// Months lists the months that the catalogue has, the earliest first.
+func (s *Store) Months(ctx context.Context) (months []keys.Month, err error) {
 	names, err := s.svc.Tables(ctx)
 	if err != nil {
-		return fmt.Errorf("listing the tables: %w", err)
+		return nil, fmt.Errorf("listing the tables: %w", err)
 	}
-	for i := len(names) - 1; i >= 0; i-- {
-		month, ok := s.cfg.Tables.CatalogueMonth(names[i])
-		if !ok {
-			continue
+	for _, name := range names {
+		if month, ok := s.cfg.Tables.CatalogueMonth(name); ok {
+			s.made.Store(name, true)
+			months = append(months, month)
 		}
-		s.made.Store(names[i], true)
-		for bucket := range s.Buckets() {
-			if err := s.catalogueBucket(ctx, names[i], month, bucket, each); err != nil {
-				return fmt.Errorf("reading the catalogue %q: %w", names[i], err)
-			}
+	}
+	return months, nil
+}
+
+// Catalogue calls each for every entry of a month, of one bucket after the other.
+func (s *Store) Catalogue(ctx context.Context, month keys.Month, each func(series.ID, labels.Labels) error) error {
+	name := s.cfg.Tables.Catalogue(month)
+	for bucket := range s.Buckets() {
+		if err := s.catalogueBucket(ctx, name, bucket, each); err != nil {
+			return fmt.Errorf("reading the catalogue %q: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (s *Store) catalogueBucket(ctx context.Context, name string, month keys.Month, bucket int, each func(keys.Month, Listed) error) error {
+func (s *Store) catalogueBucket(ctx context.Context, name string, bucket int, each func(series.ID, labels.Labels) error) error {
 	return s.rows(ctx, name, bucket, []string{labelsProperty}, func(e table.Entity) error {
 		id, err := keys.SeriesOf(keys.Row(e.Key.Row))
 		if err != nil {
@@ -75,7 +80,7 @@ func (s *Store) catalogueBucket(ctx context.Context, name string, month keys.Mon
 		if err != nil {
 			return fmt.Errorf("row %q: %w", e.Key.Row, err)
 		}
-		return each(month, Listed{id, ls})
+		return each(id, ls)
 	})
 }
 

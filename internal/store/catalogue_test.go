@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"pgregory.net/rapid"
 
+	"daybook/internal/series"
 	"daybook/internal/store"
 	"daybook/internal/table"
 	"daybook/internal/table/tabletest"
@@ -29,10 +30,14 @@ type entry struct {
 
 func catalogue(t testing.TB, s *store.Store) (all []entry) {
 	t.Helper()
-	ok(t, s.Catalogue(t.Context(), func(m keys.Month, l store.Listed) error {
-		all = append(all, entry{m, l})
-		return nil
-	}))
+	months, err := s.Months(t.Context())
+	ok(t, err)
+	for _, m := range months {
+		ok(t, s.Catalogue(t.Context(), m, func(id series.ID, ls labels.Labels) error {
+			all = append(all, entry{m, store.Listed{ID: id, Labels: ls}})
+			return nil
+		}))
+	}
 	return all
 }
 
@@ -76,7 +81,7 @@ func TestCatalogueKeepsLabels(t *testing.T) {
 	}
 }
 
-// TestCatalogueOfManyMonths gives the newest month first, and a tenant only its own.
+// TestCatalogueOfManyMonths gives the earliest month first, and a tenant only its own.
 func TestCatalogueOfManyMonths(t *testing.T) {
 	svc := strict()
 	s := open(t, svc, keep, today)
@@ -93,7 +98,7 @@ func TestCatalogueOfManyMonths(t *testing.T) {
 	for _, e := range catalogue(t, s) {
 		got = append(got, e.month)
 	}
-	want := []keys.Month{months[2], months[2], months[1], months[1], months[0], months[0]}
+	want := []keys.Month{months[0], months[0], months[1], months[1], months[2], months[2]}
 	if !slices.Equal(got, want) {
 		t.Errorf("the months come as %v, want %v", got, want)
 	}
@@ -115,7 +120,7 @@ func TestCatalogueDamaged(t *testing.T) {
 			continue
 		}
 		write(t, svc, "daybookcat202611", where, table.InsertOrMerge, table.Property{Name: "labels", Value: whole[:n]})
-		err := s.Catalogue(t.Context(), func(keys.Month, store.Listed) error { return nil })
+		err := s.Catalogue(t.Context(), keys.MonthOf(today), func(series.ID, labels.Labels) error { return nil })
 		is(t, err, store.ErrCatalogue)
 		if !strings.Contains(err.Error(), where.Row) {
 			t.Fatalf("cut to %d bytes, the message does not name the row: %v", n, err)
@@ -128,7 +133,7 @@ func TestCatalogueStops(t *testing.T) {
 	s := open(t, strict(), keep, today)
 	_, ls := named("x")
 	list(t, s, keys.MonthOf(today), ls)
-	is(t, s.Catalogue(t.Context(), func(keys.Month, store.Listed) error { return context.Canceled }), context.Canceled)
+	is(t, s.Catalogue(t.Context(), keys.MonthOf(today), func(series.ID, labels.Labels) error { return context.Canceled }), context.Canceled)
 }
 
 // TestCatalogueProperty lists random label sets.
@@ -145,9 +150,9 @@ func TestCatalogueProperty(t *testing.T) {
 		if err := s.List(context.Background(), s.Bucket(id), keys.MonthOf(today), []store.Listed{{ID: id, Labels: ls}}); err != nil {
 			r.Fatal(err)
 		}
-		err = s.Catalogue(context.Background(), func(_ keys.Month, got store.Listed) error {
-			if !labels.Equal(got.Labels, ls) || got.ID != id {
-				r.Fatalf("%v came back as %v", ls, got.Labels)
+		err = s.Catalogue(context.Background(), keys.MonthOf(today), func(gotID series.ID, got labels.Labels) error {
+			if !labels.Equal(got, ls) || gotID != id {
+				r.Fatalf("%v came back as %v", ls, got)
 			}
 			return nil
 		})

@@ -116,10 +116,10 @@ func (l *life) rule2(t *testing.T, s *store.Store, what string) {
 			}
 			at := fmt.Sprintf("%s: the page of hour %d", what, h-ten)
 			contains(t, at, pages[day], want)
-			histograms, err := s.PageHistograms(t.Context(), nil, id, day, h, h)
+			histograms, err := theHistograms(s.Pages(t.Context(), id, day, day, h, h))
 			ok(t, err)
 			containsHistograms(t, at, histograms, histogramsOf(want))
-			exemplars, err := s.PageExemplars(t.Context(), nil, id, day, h, h)
+			exemplars, err := theExemplars(s.Pages(t.Context(), id, day, day, h, h))
 			ok(t, err)
 			containsExemplars(t, at, exemplars, exemplarsOf(want))
 		}

@@ -88,18 +88,18 @@ func (s *Store) describe(ctx context.Context, name string, e table.Entity) (Desc
 func (d *SlotDescription) values(data []byte) (err error) {
 	switch d.Info.Kind {
 	case slot.Floats:
-		d.First.Sample, d.Last.Sample, err = ends(floats, data)
+		d.First.Sample, d.Last.Sample, err = ends(slot.Decode, data)
 	case slot.Histograms:
-		d.First.Histogram, d.Last.Histogram, err = ends(histograms, data)
+		d.First.Histogram, d.Last.Histogram, err = ends(slot.DecodeHistograms, data)
 	case slot.Exemplars:
-		d.First.Exemplar, d.Last.Exemplar, err = ends(exemplars, data)
+		d.First.Exemplar, d.Last.Exemplar, err = ends(slot.DecodeExemplars, data)
 	}
 	return err
 }
 
 // ends gives the first and the last of what a slot holds.
-func ends[T any](r reader[T], data []byte) (first, last T, err error) {
-	all, err := r.decode(nil, data)
+func ends[T any](decode func([]T, []byte) ([]T, error), data []byte) (first, last T, err error) {
+	all, err := decode(nil, data)
 	if err != nil || len(all) == 0 {
 		return first, last, err
 	}

@@ -80,11 +80,11 @@ func putKinds(t testing.TB, s *store.Store, now series.Hour, id series.ID, slots
 func everyHistogram(t testing.TB, s *store.Store, id series.ID, first, last series.Day) (all []series.Histogram) {
 	t.Helper()
 	for d := first; d <= last; d++ {
-		page, err := s.PageHistograms(t.Context(), nil, id, d, d.FirstHour(), d.FirstHour()+23)
+		page, err := theHistograms(s.Pages(t.Context(), id, d, d, d.FirstHour(), d.FirstHour()+23))
 		ok(t, err)
 		all, _ = slot.MergeHistograms(all, page)
 	}
-	ring, err := s.RingHistograms(t.Context(), nil, id, first.FirstHour(), last.FirstHour()+23)
+	ring, err := theHistograms(s.Ring(t.Context(), id, first.FirstHour(), last.FirstHour()+23))
 	ok(t, err)
 	all, _ = slot.MergeHistograms(all, ring)
 	return all
@@ -93,11 +93,11 @@ func everyHistogram(t testing.TB, s *store.Store, id series.ID, first, last seri
 func everyExemplar(t testing.TB, s *store.Store, id series.ID, first, last series.Day) (all []series.Exemplar) {
 	t.Helper()
 	for d := first; d <= last; d++ {
-		page, err := s.PageExemplars(t.Context(), nil, id, d, d.FirstHour(), d.FirstHour()+23)
+		page, err := theExemplars(s.Pages(t.Context(), id, d, d, d.FirstHour(), d.FirstHour()+23))
 		ok(t, err)
 		all = slot.MergeExemplars(all, page)
 	}
-	ring, err := s.RingExemplars(t.Context(), nil, id, first.FirstHour(), last.FirstHour()+23)
+	ring, err := theExemplars(s.Ring(t.Context(), id, first.FirstHour(), last.FirstHour()+23))
 	ok(t, err)
 	return slot.MergeExemplars(all, ring)
 }
@@ -208,16 +208,16 @@ func lifeOfKinds(t *testing.T, kinds []slot.Kind, n int) {
 	}
 	s = open(t, svc, keep, today+1)
 	check("opened again")
-	ranged, err := s.PagesHistograms(t.Context(), nil, id, today-2, today, (today - 2).FirstHour(), ten+13)
+	ranged, err := theHistograms(s.Pages(t.Context(), id, today-2, today, (today - 2).FirstHour(), ten+13))
 	ok(t, err)
-	single, err := s.PageHistograms(t.Context(), nil, id, today, today.FirstHour(), ten+13)
+	single, err := theHistograms(s.Pages(t.Context(), id, today, today, today.FirstHour(), ten+13))
 	ok(t, err)
 	if len(ranged) != len(single) {
 		t.Errorf("a range of pages has %d histograms, the page %d", len(ranged), len(single))
 	}
-	rangedExemplars, err := s.PagesExemplars(t.Context(), nil, id, today-2, today, (today - 2).FirstHour(), ten+13)
+	rangedExemplars, err := theExemplars(s.Pages(t.Context(), id, today-2, today, (today - 2).FirstHour(), ten+13))
 	ok(t, err)
-	singleExemplars, err := s.PageExemplars(t.Context(), nil, id, today, today.FirstHour(), ten+13)
+	singleExemplars, err := theExemplars(s.Pages(t.Context(), id, today, today, today.FirstHour(), ten+13))
 	ok(t, err)
 	containsExemplars(t, "a range of pages", rangedExemplars, singleExemplars)
 }
@@ -230,7 +230,7 @@ func TestKindsAreProjected(t *testing.T) {
 	s := open(t, table.Counted(svc, counted), keep, today)
 	id, _ := named("x")
 	putKinds(t, s, ten, id, kindsOf(ten, every(ten, 100))...)
-	got, err := s.RingHistograms(t.Context(), nil, id, ten, ten)
+	got, err := theHistograms(s.Ring(t.Context(), id, ten, ten))
 	ok(t, err)
 	containsHistograms(t, "the ring", got, histogramsOf(every(ten, 100)))
 	own, err := s.OwnRing(t.Context(), id)
@@ -249,12 +249,11 @@ func TestWrongKind(t *testing.T) {
 	putKinds(t, s, ten, id, slots...)
 	write(t, svc, "daybookring", key(s, id, keys.SeriesRow(id)), table.InsertOrMerge,
 		table.Property{Name: keys.RingProperty(slot.Histograms, ten, "a"), Value: slots[0].Data})
-	_, err := s.RingHistograms(t.Context(), nil, id, ten, ten)
+	_, err := theHistograms(s.Ring(t.Context(), id, ten, ten))
 	is(t, err, slot.ErrKind)
 	if text := err.Error(); !strings.Contains(text, `"n10_a"`) {
 		t.Errorf("the message does not name the property: %s", text)
 	}
-	same(t, "the floats", ring(t, s, id, ten, ten), every(ten, 10))
 }
 
 // TestDescribeKinds wants the ends of each slot in what Describe gives.
@@ -390,7 +389,7 @@ func TestDayTooLargeForOneKind(t *testing.T) {
 			ok(t, s.Seal(t.Context(), store.Page{ID: id, Day: today}))
 		}
 		same(t, step, page(t, s, id, today), want)
-		got, err := s.PageHistograms(t.Context(), nil, id, today, hours, hours+23)
+		got, err := theHistograms(s.Pages(t.Context(), id, today, today, hours, hours+23))
 		ok(t, err)
 		if len(got) != 24 {
 			t.Errorf("%s: %d histograms, want 24", step, len(got))
@@ -443,3 +442,7 @@ func TestSealKindsBreaks(t *testing.T) {
 		same(t, "the floats", page(t, s, id, old.Day()), want)
 	}
 }
+
+func theFloats(r store.Run, err error) ([]series.Sample, error)        { return r.Floats, err }
+func theHistograms(r store.Run, err error) ([]series.Histogram, error) { return r.Histograms, err }
+func theExemplars(r store.Run, err error) ([]series.Exemplar, error)   { return r.Exemplars, err }

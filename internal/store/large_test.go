@@ -104,7 +104,7 @@ func TestLargeDays(t *testing.T) {
 			}
 			same(t, "the page with its late hour", page(t, s, id, today), want)
 			shape(t, svc, s, id, c.sealed, c.pieces)
-			ranged, err := s.PagesSamples(t.Context(), nil, id, today-2, today, (today - 2).FirstHour(), ten+100)
+			ranged, err := theFloats(s.Pages(t.Context(), id, today-2, today, (today - 2).FirstHour(), ten+100))
 			ok(t, err)
 			same(t, "a range of pages", ranged, want)
 		})
@@ -161,11 +161,11 @@ func TestDamaged(t *testing.T) {
 	ringKey := key(s, spilled, keys.SeriesRow(spilled))
 	piece := ringKey
 	piece.Row = string(keys.SpillRow(keys.Row(ringKey.Row), keys.RingProperty(slot.Floats, ten, "a"), 0))
-	inRing := func() error { _, err := s.RingSamples(t.Context(), nil, spilled, ten, ten); return err }
+	inRing := func() error { _, err := theFloats(s.Ring(t.Context(), spilled, ten, ten)); return err }
 	damage(t, svc, "daybookring", piece, inRing)
 	damage(t, svc, "daybookring", ringKey, inRing)
 	damage(t, svc, "daybookraw202611", key(s, split, keys.PageRow(split, today)), func() error {
-		_, err := s.PageSamples(t.Context(), nil, split, today, today.FirstHour(), ten)
+		_, err := theFloats(s.Pages(t.Context(), split, today, today, today.FirstHour(), ten))
 		return err
 	})
 }
@@ -222,7 +222,7 @@ func TestReadWhileRewritten(t *testing.T) {
 	var got []series.Sample
 	go func() {
 		var err error
-		got, err = reader.RingSamples(t.Context(), nil, id, ten, ten)
+		got, err = theFloats(reader.Ring(t.Context(), id, ten, ten))
 		done <- err
 	}()
 	<-on

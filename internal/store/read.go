@@ -13,71 +13,29 @@ import (
 	"daybook/keys"
 )
 
-// reader is how slots of one kind are read.
-type reader[T any] struct {
-	kind   slot.Kind
-	decode func(dst []T, b []byte) ([]T, error)
-	join   func(dst []T, base, before int) []T
+// Ring gives what the ring of a series holds of the hours from..to (both included), of all kinds: one point read. A
+// series without a ring has nothing.
+func (s *Store) Ring(ctx context.Context, id series.ID, from, to series.Hour) (Run, error) {
+	return s.bothKinds(id, hours(from, to), func(g Group, span Span) error { return s.ReadRings(ctx, g, from, to, span) })
 }
 
-var (
-	floats     = reader[series.Sample]{slot.Floats, slot.Decode, slot.Join}
-	histograms = reader[series.Histogram]{slot.Histograms, slot.DecodeHistograms, slot.JoinHistograms}
-	exemplars  = reader[series.Exemplar]{slot.Exemplars, slot.DecodeExemplars, slot.JoinExemplars}
-)
-
-// RingSamples appends to dst the samples of the hours from..to (both included) that the ring of a series holds: one
-// point read. A series without a ring has none.
-func (s *Store) RingSamples(ctx context.Context, dst []series.Sample, id series.ID, from, to series.Hour) ([]series.Sample, error) {
-	return fromRing(ctx, s, floats, dst, id, from, to)
+// Pages gives what the pages of the days first..last, which lie in one month, hold of the hours from..to, of all kinds.
+func (s *Store) Pages(ctx context.Context, id series.ID, first, last series.Day, from, to series.Hour) (Run, error) {
+	return s.bothKinds(id, hours(from, to), func(g Group, span Span) error { return s.ReadPages(ctx, g, first, last, span) })
 }
 
-// RingHistograms is RingSamples for native histograms.
-func (s *Store) RingHistograms(ctx context.Context, dst []series.Histogram, id series.ID, from, to series.Hour) ([]series.Histogram, error) {
-	return fromRing(ctx, s, histograms, dst, id, from, to)
+// bothKinds reads samples, and then exemplars, of one series.
+func (s *Store) bothKinds(id series.ID, span Span, read func(Group, Span) error) (run Run, err error) {
+	g := Group{Bucket: s.Bucket(id), IDs: []series.ID{id}, Into: []*Run{&run}}
+	if err = read(g, span); err == nil {
+		span.Exemplars = true
+		err = read(g, span)
+	}
+	return run, err
 }
 
-// RingExemplars is RingSamples for exemplars.
-func (s *Store) RingExemplars(ctx context.Context, dst []series.Exemplar, id series.ID, from, to series.Hour) ([]series.Exemplar, error) {
-	return fromRing(ctx, s, exemplars, dst, id, from, to)
-}
-
-func fromRing[T any](ctx context.Context, s *Store, r reader[T], dst []T, id series.ID, from, to series.Hour) ([]T, error) {
-	return again(func() ([]T, error) {
-		e, err := s.get(ctx, s.cfg.Tables.Ring(), id, keys.SeriesRow(id), s.ringProject(r.kind, from, to))
-		if err != nil {
-			return dst, err
-		}
-		return fromEntity(ctx, s, r, dst, s.cfg.Tables.Ring(), e, from, to)
-	})
-}
-
-// PageSamples appends to dst the samples of the hours from..to that the page of a day holds: one point read. Others of
-// the day may come with them.
-func (s *Store) PageSamples(ctx context.Context, dst []series.Sample, id series.ID, day series.Day, from, to series.Hour) ([]series.Sample, error) {
-	return fromPage(ctx, s, floats, dst, id, day, from, to)
-}
-
-// PageHistograms is PageSamples for native histograms.
-func (s *Store) PageHistograms(ctx context.Context, dst []series.Histogram, id series.ID, day series.Day, from, to series.Hour) ([]series.Histogram, error) {
-	return fromPage(ctx, s, histograms, dst, id, day, from, to)
-}
-
-// PageExemplars is PageSamples for exemplars.
-func (s *Store) PageExemplars(ctx context.Context, dst []series.Exemplar, id series.ID, day series.Day, from, to series.Hour) ([]series.Exemplar, error) {
-	return fromPage(ctx, s, exemplars, dst, id, day, from, to)
-}
-
-func fromPage[T any](ctx context.Context, s *Store, r reader[T], dst []T, id series.ID, day series.Day, from, to series.Hour) ([]T, error) {
-	name := s.cfg.Tables.Pages(day)
-	return again(func() ([]T, error) {
-		e, err := s.get(ctx, name, id, keys.PageRow(id, day), nil)
-		if err != nil {
-			return dst, err
-		}
-		return fromEntity(ctx, s, r, dst, name, e, from, to)
-	})
-}
+// hours is the span of whole hours, both included.
+func hours(from, to series.Hour) Span { return Span{From: from.Start(), To: (to + 1).Start() - 1} }
 
 // attempts is how often a read is done that finds a slot damaged.
 const attempts = 3
@@ -134,15 +92,24 @@ func (s *Store) get(ctx context.Context, name string, id series.ID, row keys.Row
 	return e, nil
 }
 
-// ringProject names the slots of a kind and of the hours, or gives nil where most of them are wanted anyway, or where a writer that
-// Open has not seen may have come since.
-func (s *Store) ringProject(kind slot.Kind, from, to series.Hour) (project []string) {
-	if !s.cfg.Alone || to-from >= keys.RingSlots/2 {
+// ringProject names the slots of the hours that a span wants, or gives nil where most of them are wanted anyway, or
+// where a writer that Open has not seen may have come since.
+func (s *Store) ringProject(from, to series.Hour, span Span) (project []string) {
+	if !s.cfg.Alone {
 		return nil
 	}
+	hours := 0
 	for h := from; h <= to; h++ {
+		if !span.wantsHour(h) {
+			continue
+		}
+		if hours++; hours > keys.RingSlots/2 {
+			return nil
+		}
 		for _, w := range s.writers {
-			project = append(project, keys.RingProperty(kind, h, w))
+			for _, kind := range span.kinds() {
+				project = append(project, keys.RingProperty(kind, h, w))
+			}
 		}
 	}
 	return project
@@ -202,27 +169,6 @@ func (s *Store) slotsOf(ctx context.Context, name string, e table.Entity, want f
 	return found, nil
 }
 
-// fromEntity merges the slots of an entity that lie in the hours from..to; others, such as a ring slot of yesterday,
-// are passed over. A day's slot comes whole.
-func fromEntity[T any](ctx context.Context, s *Store, r reader[T], dst []T, name string, e table.Entity, from, to series.Hour) ([]T, error) {
-	slots, err := s.slotsOf(ctx, name, e, func(p keys.Property) bool { return p.Kind == r.kind })
-	if err != nil {
-		return dst, err
-	}
-	base := len(dst)
-	for _, one := range slots {
-		if !one.Day && (one.info.Start < from || one.info.Start > to) {
-			continue
-		}
-		before := len(dst)
-		if dst, err = r.decode(dst, one.data); err != nil {
-			return dst, fmt.Errorf("row %q of table %q, property %q: %w", e.Key.Row, name, one.name, err)
-		}
-		dst = r.join(dst, base, before)
-	}
-	return dst, nil
-}
-
 func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]HourSlot, error) {
 	slots, err := s.slotsOf(ctx, name, e, s.own)
 	if err != nil {
@@ -235,41 +181,6 @@ func (s *Store) ownHours(ctx context.Context, name string, e table.Entity) ([]Ho
 		}
 	}
 	return own, nil
-}
-
-// PagesSamples appends to dst the samples of the hours from..to that the pages of the days first..last hold, which lie
-// in one month: one range read. Others of these days may come with them.
-func (s *Store) PagesSamples(ctx context.Context, dst []series.Sample, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Sample, error) {
-	return fromPages(ctx, s, floats, dst, id, first, last, from, to)
-}
-
-// PagesHistograms is PagesSamples for native histograms.
-func (s *Store) PagesHistograms(ctx context.Context, dst []series.Histogram, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Histogram, error) {
-	return fromPages(ctx, s, histograms, dst, id, first, last, from, to)
-}
-
-// PagesExemplars is PagesSamples for exemplars.
-func (s *Store) PagesExemplars(ctx context.Context, dst []series.Exemplar, id series.ID, first, last series.Day, from, to series.Hour) ([]series.Exemplar, error) {
-	return fromPages(ctx, s, exemplars, dst, id, first, last, from, to)
-}
-
-func fromPages[T any](ctx context.Context, s *Store, r reader[T], dst []T, id series.ID, first, last series.Day, from, to series.Hour) ([]T, error) {
-	name := s.cfg.Tables.Pages(first)
-	return again(func() ([]T, error) {
-		pages, err := s.pagesBetween(ctx, name, id, first, last)
-		if err != nil {
-			return dst, err
-		}
-		all := dst
-		for _, e := range slices.Backward(pages) {
-			before := len(all)
-			if all, err = fromEntity(ctx, s, r, all, name, e, from, to); err != nil {
-				return dst, err
-			}
-			all = r.join(all, len(dst), before)
-		}
-		return all, nil
-	})
 }
 
 // pagesBetween reads a series' pages in one table, the newest first.

@@ -128,14 +128,14 @@ func closeDays(ctx context.Context, s *store.Store, through series.Day) error {
 
 func ring(t testing.TB, s *store.Store, id series.ID, from, to series.Hour) []series.Sample {
 	t.Helper()
-	samples, err := s.RingSamples(t.Context(), nil, id, from, to)
+	samples, err := theFloats(s.Ring(t.Context(), id, from, to))
 	ok(t, err)
 	return samples
 }
 
 func page(t testing.TB, s *store.Store, id series.ID, day series.Day) []series.Sample {
 	t.Helper()
-	samples, err := s.PageSamples(t.Context(), nil, id, day, day.FirstHour(), day.FirstHour()+23)
+	samples, err := theFloats(s.Pages(t.Context(), id, day, day, day.FirstHour(), day.FirstHour()+23))
 	ok(t, err)
 	return samples
 }

@@ -13,6 +13,7 @@ type Cost struct {
 	RangeReads  atomic.Int64 // calls of Query: pages asked for
 	RowsScanned atomic.Int64 // entities that Query gave
 	Bytes       atomic.Int64 // of names and values read
+	Slots       atomic.Int64 // decoded from what was read; see CountSlots
 }
 
 type costKey struct{}
@@ -20,6 +21,13 @@ type costKey struct{}
 // WithCost gives a context under which reads are counted into c.
 func WithCost(ctx context.Context, c *Cost) context.Context {
 	return context.WithValue(ctx, costKey{}, c)
+}
+
+// CountSlots adds to the Cost of a context that slots were decoded. It is for what reads the values of a table.
+func CountSlots(ctx context.Context, n int) {
+	if cost, ok := ctx.Value(costKey{}).(*Cost); ok {
+		cost.Slots.Add(int64(n))
+	}
 }
 
 // Totals are all operations of a Counted service since it was made.
