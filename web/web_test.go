@@ -112,11 +112,16 @@ func TestHalfAnAnswer(t *testing.T) {
 func (r *rig) blocked() (struck chan struct{}) {
 	struck = make(chan struct{}, 100)
 	never := make(chan struct{})
-	r.table.Add(tabletest.Fault{
-		Method: tabletest.Get, Effect: tabletest.Pass, Wait: never, Struck: func() { struck <- struct{}{} },
-	})
+	for _, read := range reads {
+		r.table.Add(tabletest.Fault{
+			Method: read, Effect: tabletest.Pass, Wait: never, Struck: func() { struck <- struct{}{} },
+		})
+	}
 	return struck
 }
+
+// reads are the methods by which a query reads the table.
+var reads = []tabletest.Method{tabletest.Get, tabletest.Query}
 
 var upNow = url.Values{"query": {"up"}, "time": {"2026-11-03T12:00:00Z"}}
 
@@ -182,7 +187,9 @@ func TestTableFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := start(t, options{})
 			r.fill()
-			r.table.Add(tabletest.Fault{Method: tabletest.Get, Err: fault})
+			for _, read := range reads {
+				r.table.Add(tabletest.Fault{Method: read, Err: fault})
+			}
 			r.get("/api/v1/chart?match[]=up").fails(t, http.StatusInternalServerError, internal)
 			r.get("/api/v1/query?query=up").fails(t, http.StatusInternalServerError, internal)
 			if log := r.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, fault.Error()) {
