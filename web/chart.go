@@ -116,3 +116,17 @@ func inspect(c *call) error {
 	}
 	return c.Blob(http.StatusOK, echo.MIMETextPlainCharsetUTF8, text.Bytes())
 }
+
+// cost writes what reading took.
+func (s *jsonStream) cost(cost *table.Cost, took time.Duration) {
+	s.WriteObjectStart()
+	s.WriteObjectField("pointReads")
+	s.WriteInt64(cost.PointReads.Load())
+	s.number("rangeReads", cost.RangeReads.Load())
+	s.number("rowsScanned", cost.RowsScanned.Load())
+	s.number("slots", cost.Slots.Load())
+	s.number("bytes", cost.Bytes.Load())
+	s.next("ms")
+	s.WriteFloat64(math.Round(took.Seconds()*1e6) / 1e3)
+	s.WriteObjectEnd()
+}
