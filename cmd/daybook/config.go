@@ -85,7 +85,7 @@ type queryConfig struct {
 	Timeout          duration `toml:"timeout"`
 	Lookback         duration `toml:"lookback"`
 	MaxConcurrent    int      `toml:"max_concurrent"`
-	MaxRows          int64    `toml:"max_rows"`
+	MaxRows          int      `toml:"max_rows"`
 	MaxParallelReads int      `toml:"max_parallel_reads"`
 	MaxPastSeries    int      `toml:"max_past_series"`
 	MaxChartSeries   int      `toml:"max_chart_series"`
@@ -208,7 +208,7 @@ func (c *config) checkNumbers(w *wrong) {
 		{"flush.wal_size", int64(c.Flush.WALSize), 1 << 10},
 		{"query.max_samples", int64(c.Query.MaxSamples), 1},
 		{"query.max_concurrent", int64(c.Query.MaxConcurrent), 1},
-		{"query.max_rows", c.Query.MaxRows, 1},
+		{"query.max_rows", int64(c.Query.MaxRows), 1},
 		{"query.max_parallel_reads", int64(c.Query.MaxParallelReads), 1},
 		{"query.max_past_series", int64(c.Query.MaxPastSeries), 0},
 		{"query.max_chart_series", int64(c.Query.MaxChartSeries), 1},

@@ -182,7 +182,7 @@ func queryConfigOf(c config, reg prometheus.Registerer, log *slog.Logger) query.
 	return query.Config{
 		MaxSamples: c.Query.MaxSamples, Timeout: time.Duration(c.Query.Timeout), Lookback: time.Duration(c.Query.Lookback),
 		MaxConcurrent: c.Query.MaxConcurrent, MaxChart: c.Query.MaxChartSeries,
-		MaxRows: c.Query.MaxRows, Parallel: c.Query.MaxParallelReads, Now: time.Now, Logger: log, Registerer: reg,
+		MaxRows: int64(c.Query.MaxRows), Parallel: c.Query.MaxParallelReads, Now: time.Now, Logger: log, Registerer: reg,
 	}
 }
 
