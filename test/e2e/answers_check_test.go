@@ -22,6 +22,7 @@ func TestDifferences(t *testing.T) {
 		{"the same", comparison{}, vector(one, two), vector(one, two), true},
 		{"another order", comparison{}, vector(two, one), vector(one, two), true},
 		{"another order, sorted", comparison{ordered: true}, vector(two, one), vector(one, two), false},
+		{"another order of the same values, sorted", comparison{ordered: true}, vector(item("3", "0.1"), one, two), vector(one, item("3", "0.1"), two), true},
 		{"one is missing", comparison{}, vector(one), vector(one, two), false},
 		{"one too many", comparison{}, vector(one, two), vector(one), false},
 		{"the last digit", comparison{}, vector(item("1", "0.30000000000000004")), vector(item("1", "0.3")), false},

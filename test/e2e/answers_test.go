@@ -62,7 +62,7 @@ func readAnswer(t *testing.T, path string, res *http.Response, err error) answer
 
 // comparison says how two answers may differ.
 type comparison struct {
-	ordered bool // the order of a vector counts: the query sorts it
+	ordered bool // the order of a vector's values counts: the query sorts them
 	summed  bool // the query adds up several series, whose order is open: floats may differ in the last digits
 }
 
@@ -80,10 +80,8 @@ func (c comparison) difference(got, want answer) string {
 	case !slices.Equal(got.Infos, want.Infos):
 		return fmt.Sprintf("infos %q for %q", got.Infos, want.Infos)
 	}
-	if !c.ordered {
-		sortResult(got.Data)
-		sortResult(want.Data)
-	}
+	c.sortResult(got.Data)
+	c.sortResult(want.Data)
 	return c.values("data", got.Data, want.Data)
 }
 
@@ -95,14 +93,32 @@ func plainError(text string) string {
 	return text
 }
 
-// sortResult sorts a vector by labels. (A matrix is sorted already, on both sides, and must be.)
-func sortResult(data any) {
+// sortResult sorts a vector by labels, where the query sorts it only what has the same value. (A matrix is sorted
+// already, on both sides, and must be.)
+func (c comparison) sortResult(data any) {
 	object, _ := data.(map[string]any)
 	if object["resultType"] != "vector" {
 		return
 	}
 	list, _ := object["result"].([]any)
-	slices.SortFunc(list, func(a, b any) int { return strings.Compare(metricOf(a), metricOf(b)) })
+	for len(list) > 0 {
+		n := len(list)
+		if c.ordered {
+			n = 1
+			for n < len(list) && valueOf(list[n]) == valueOf(list[0]) {
+				n++
+			}
+		}
+		slices.SortFunc(list[:n], func(a, b any) int { return strings.Compare(metricOf(a), metricOf(b)) })
+		list = list[n:]
+	}
+}
+
+// valueOf gives the value of one item of a vector as text.
+func valueOf(item any) string {
+	object, _ := item.(map[string]any)
+	pair, _ := object["value"].([]any)
+	return fmt.Sprint(pair...)
 }
 
 // metricOf gives the labels of one item of a result as text.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 // They must give the same JSON, with daybook's samples in pages, in rings and in memory, and once more after a restart.
 //
 // Everything is compared exactly, but for two things that Prometheus leaves open: the order of an instant vector which
-// the query does not sort, and the order in which several series are summed (sum, avg, stddev, stdvar), for which floats
+// the query does not sort, or of equal values where it does, and the order in which several series are summed (sum, avg, stddev, stdvar), for which floats
 // may be a relative 1e-12 apart.
 func TestSameAnswers(t *testing.T) {
 	seed := seedOf(t)
@@ -133,7 +134,7 @@ func seconds(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f'
 // questions are all queries, each at a few instants and over a range. The instants are those where something begins or
 // ends: days, hours, series, the ring, the lookback.
 func (s *stream) questions(rng *rand.Rand) (all []question) {
-	exprs := append(s.filled(written), s.filled(refused)...)
+	exprs := slices.Concat(s.filled(written), s.filled(refused))
 	exprs = append(exprs, (&generator{rng, floatSelectors, s}).generate(800)...)
 	instants := s.instants(rng)
 	for _, expr := range exprs {
