@@ -85,7 +85,7 @@ func Open(cfg Config, s *store.Store, x *index.Index) (*Ingester, error) {
 	in := &Ingester{
 		cfg: cfg, store: s,
 		head:     newHead(x, s, cfg.Seed),
-		families: newFamilies(cfg.Metadata),
+		families: newFamilies(cfg.Metadata, x.Len),
 		inFlight: newInFlight(cfg.MaxInFlight),
 		requests: sync.Pool{New: func() any { return new(request) }},
 		grown:    make(chan struct{}, 1),

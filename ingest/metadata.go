@@ -163,30 +163,34 @@ func (m *metadata) copied() series.Metadata {
 // families are the metadata of metric families, the newest of each. Those that the table does not have yet are noted.
 type families struct {
 	known   *index.Metadata
+	series  func() int   // how many series there are
 	pending atomic.Int64 // how many there are in fresh
 
 	mu    sync.Mutex
 	fresh map[string]struct{}
 }
 
-func newFamilies(known *index.Metadata) *families {
+func newFamilies(known *index.Metadata, series func() int) *families {
 	if known == nil {
 		known = index.NewMetadata()
 	}
-	return &families{known: known, fresh: map[string]struct{}{}}
+	return &families{known: known, series: series, fresh: map[string]struct{}{}}
 }
 
 // take takes what a message says of a family. It is news where it is not durable in the table: then the log must have
-// it before it is acknowledged, even if another request brought it first. full says that there are too many families.
-func (f *families) take(m *metadata, most int) (news, full bool) {
+// it before it is acknowledged, even if another request brought it first. The reason says why it is not taken.
+func (f *families) take(m *metadata) (news bool, reason string) {
 	if f.known.Has(m.family, string(metricTypes[m.kind]), m.help, m.unit) {
-		return f.isFresh(m.family), false
+		return f.isFresh(m.family), ""
 	}
-	if _, ok := f.known.Get(string(m.family)); !ok && f.known.Len() >= most {
-		return false, true
+	if reason := m.check(); reason != "" {
+		return false, reason
+	}
+	if _, ok := f.known.Get(string(m.family)); !ok && f.known.Len() >= maxFamilies+f.series() {
+		return false, fmt.Sprintf("metadata of %d metric families is known, as many as are kept (%d, and one for each series)", f.known.Len(), maxFamilies)
 	}
 	f.put(m.copied())
-	return true, false
+	return true, ""
 }
 
 // put takes the metadata of a family, which the table may not have.
@@ -194,11 +198,12 @@ func (f *families) put(one series.Metadata) {
 	if have, ok := f.known.Get(one.Family); ok && have == one {
 		return
 	}
-	// First noted, then known: who finds it known finds it noted, too.
+	// First noted, then known: who finds it known finds it noted, too. Both at once, or settle might take the note for
+	// that of what was known before.
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.fresh[one.Family] = struct{}{}
 	f.pending.Store(int64(len(f.fresh)))
-	f.mu.Unlock()
 	f.known.Set(one)
 }
 

@@ -60,7 +60,11 @@ func (s *symbols) get(ref uint32) (text []byte, ok bool) {
 	if int64(ref) >= int64(len(s.at)) {
 		return nil, false
 	}
-	f, _, err := nextField(s.request[s.at[ref]:])
+	b := s.request[s.at[ref]:]
+	if n := b[1]; b[0] == tagSymbols && n < 0x80 { // as nearly all are
+		return b[2 : 2+n : 2+n], true
+	}
+	f, _, err := nextField(b)
 	return f.data, err == nil // load has read it
 }
 
@@ -176,6 +180,12 @@ func (s *symbols) outOfRange(what string, refs ...uint32) string {
 
 // appendLabel writes a label field of version 1.0.
 func appendLabel(b, name, value []byte) []byte {
+	if n := 4 + len(name) + len(value); n < 0x80 && len(name) > 0 && len(value) > 0 { // as nearly all are
+		b = append(b, tagLabels, byte(n), tagName, byte(len(name)))
+		b = append(b, name...)
+		b = append(b, tagLabelValue, byte(len(value)))
+		return append(b, value...)
+	}
 	n := stringLen(name) + stringLen(value)
 	b = append(b, tagLabels)
 	b = binary.AppendUvarint(b, uint64(n))

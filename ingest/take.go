@@ -73,16 +73,12 @@ func (in *Ingester) takeMessage(r *request, m *message, b bounds) error {
 
 // takeMetadata takes the metadata of a family, and notes where it refuses it.
 func (in *Ingester) takeMetadata(r *request, m *message) {
-	reason := m.metadata.check()
+	news, reason := in.families.take(&m.metadata)
+	if news {
+		r.news++
+	}
 	if reason == "" {
-		news, full := in.families.take(&m.metadata, maxFamilies+in.head.index.Len())
-		if news {
-			r.news++
-		}
-		if !full {
-			return
-		}
-		reason = fmt.Sprintf("there is metadata of %d metric families already, more than %d and one for each series are not kept", in.families.known.Len(), maxFamilies)
+		return
 	}
 	r.bad.metadata = true
 	r.refused.Metadata++
