@@ -39,25 +39,17 @@ func instantQuery(c *call) error {
 			return invalid("time", fmt.Errorf("invalid time value for 'time': %w", err))
 		}
 	}
-	ctx, cancel, err := c.deadline(form)
+	e, err := c.evaluation(form)
 	if err != nil {
 		return err
 	}
-	defer cancel()
-	opts, err := c.options(form)
-	if err != nil {
-		return err
-	}
-	expr, err := expression(form)
-	if err != nil {
-		return err
-	}
-	q, result, err := c.Reader.Instant(ctx, expr, at.Time(), opts)
+	defer e.cancel()
+	q, result, err := c.Reader.Instant(e.ctx, e.expr, at.Time(), e.opts)
 	if err != nil {
 		return invalid("query", err)
 	}
 	defer q.Close()
-	return c.result(form, most, q, result)
+	return c.result(form, most, e, q, result)
 }
 
 // rangeQuery is GET and POST /api/v1/query_range.
@@ -88,25 +80,17 @@ func rangeQuery(c *call) error {
 	if err := checkStep(start, end, step); err != nil {
 		return err
 	}
-	ctx, cancel, err := c.deadline(form)
+	e, err := c.evaluation(form)
 	if err != nil {
 		return err
 	}
-	defer cancel()
-	opts, err := c.options(form)
-	if err != nil {
-		return err
-	}
-	expr, err := expression(form)
-	if err != nil {
-		return err
-	}
-	q, result, err := c.Reader.Range(ctx, expr, start.Time(), end.Time(), step, opts)
+	defer e.cancel()
+	q, result, err := c.Reader.Range(e.ctx, e.expr, start.Time(), end.Time(), step, e.opts)
 	if err != nil {
 		return invalid("query", err)
 	}
 	defer q.Close()
-	return c.result(form, most, q, result)
+	return c.result(form, most, e, q, result)
 }
 
 func checkStep(start, end series.Millis, step time.Duration) error {
@@ -117,6 +101,31 @@ func checkStep(start, end series.Millis, step time.Duration) error {
 		return badRequest(errors.New("exceeded maximum resolution of 11,000 points per timeseries. Try decreasing the query resolution (?step=XX)"))
 	}
 	return nil
+}
+
+// evaluation is what instant and range queries have in common.
+type evaluation struct {
+	ctx       context.Context // with the timeout asked for
+	cancel    context.CancelFunc
+	opts      promql.QueryOpts
+	expr      string
+	explained *explained // nil where nobody asks
+}
+
+func (c *call) evaluation(form url.Values) (e evaluation, err error) {
+	if e.ctx, e.cancel, err = c.deadline(form); err != nil {
+		return e, err
+	}
+	if e.opts, err = c.options(form); err == nil {
+		e.expr, err = expression(form)
+	}
+	if err == nil {
+		e.ctx, e.explained, err = explain(e.ctx, form)
+	}
+	if err != nil {
+		e.cancel()
+	}
+	return e, err
 }
 
 // deadline gives the request's context with the timeout that it asks for.
@@ -160,7 +169,7 @@ func (c *call) options(form url.Values) (promql.QueryOpts, error) {
 const startTimesHeader = "X-Prometheus-Use-Start-Timestamps"
 
 // result answers with what a query gave, most series of it at most.
-func (c *call) result(form url.Values, most int, q promql.Query, r *promql.Result) error {
+func (c *call) result(form url.Values, most int, e evaluation, q promql.Query, r *promql.Result) error {
 	if r.Err != nil {
 		return evaluationError(r.Err)
 	}
@@ -177,7 +186,7 @@ func (c *call) result(form url.Values, most int, q promql.Query, r *promql.Resul
 			warnings = append(warnings, fmt.Sprintf(oddStats, asked))
 		}
 	}
-	return c.succeed(func(s *jsonStream) { s.value(value, statistics) }, warnings, infos)
+	return c.succeed(func(s *jsonStream) { s.value(value, statistics, e.explained) }, warnings, infos)
 }
 
 const oddStats = `value %q for parameter "stats" is deprecated and will be rejected in the next major release, use "true" or "all"`

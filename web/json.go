@@ -157,7 +157,7 @@ func (s *jsonStream) labels(ls labels.Labels) {
 }
 
 // value writes the result of a query, and its statistics where there are any.
-func (s *jsonStream) value(v parser.Value, statistics []byte) {
+func (s *jsonStream) value(v parser.Value, statistics []byte, explained *explained) {
 	s.WriteObjectStart()
 	s.WriteObjectField("resultType")
 	s.WriteString(string(v.Type()))
@@ -179,6 +179,10 @@ func (s *jsonStream) value(v parser.Value, statistics []byte) {
 	if statistics != nil {
 		s.next("stats")
 		s.WriteRaw(string(statistics))
+	}
+	if explained != nil {
+		s.next("explain")
+		s.explanation(explained)
 	}
 	s.WriteObjectEnd()
 }

@@ -29,7 +29,7 @@ func encode(w io.Writer, m promql.Matrix) error {
 	defer streams.Put(s)
 	s.Reset(w)
 	s.Error = nil
-	s.success(func(s *jsonStream) { s.value(m, nil) }, nil, nil)
+	s.success(func(s *jsonStream) { s.value(m, nil, nil) }, nil, nil)
 	return s.Flush()
 }
 
@@ -63,7 +63,7 @@ func TestNothingPilesUp(t *testing.T) {
 	s := streams.New().(*jsonStream)
 	w := &broken{left: 3 * streamBuffer}
 	s.Reset(w)
-	s.success(func(s *jsonStream) { s.value(matrix(100, 1000), nil) }, nil, nil)
+	s.success(func(s *jsonStream) { s.value(matrix(100, 1000), nil, nil) }, nil, nil)
 	if err := s.Flush(); !errors.Is(err, errLeft) {
 		t.Errorf("the error is %v", err)
 	}

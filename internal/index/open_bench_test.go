@@ -51,7 +51,6 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	listed = nil
 	if err := tables.Sync(ctx); err != nil {
 		b.Fatal(err)
 	}
