@@ -32,21 +32,35 @@ type prometheus struct {
 	*process
 	config string // its configuration file
 	remote api
+	sender sender
+}
+
+// sender is how a Prometheus scrapes and writes, other than it does by default.
+type sender struct {
+	global      string   // lines of the configuration, with their indentation
+	remoteWrite string   // the same
+	flags       []string // of its command line
 }
 
 // startPrometheus starts a Prometheus that scrapes itself and a node_exporter every second and writes to the remote
 // with the settings a Prometheus has by default.
 func startPrometheus(t *testing.T, nodeExporter string, remote api) *prometheus {
 	t.Helper()
+	return startSender(t, nodeExporter, remote, sender{})
+}
+
+// startSender is startPrometheus with other settings.
+func startSender(t *testing.T, nodeExporter string, remote api, s sender) *prometheus {
+	t.Helper()
 	address := freeAddress(t)
-	p := &prometheus{api: api("http://" + address), remote: remote}
+	p := &prometheus{api: api("http://" + address), remote: remote, sender: s}
 	p.config = writeFile(t, "prometheus.yml", p.configuration(address, nodeExporter))
-	p.process = start(t, "prometheus", prometheusPeer.build(t),
-		"--config.file="+p.config,
-		"--storage.tsdb.path="+t.TempDir(),
-		"--web.listen-address="+address,
+	p.process = start(t, "prometheus", prometheusPeer.build(t), append([]string{
+		"--config.file=" + p.config,
+		"--storage.tsdb.path=" + t.TempDir(),
+		"--web.listen-address=" + address,
 		"--web.enable-lifecycle",
-	)
+	}, s.flags...)...)
 	eventually(t, 30*time.Second, "Prometheus is ready", func() error {
 		if err := p.running(); err != nil {
 			t.Fatal(err)
@@ -67,14 +81,14 @@ func (p *prometheus) configuration(itself, nodeExporter string) string {
 	return fmt.Sprintf(`
 global:
   scrape_interval: 1s
-scrape_configs:
+%sscrape_configs:
   - job_name: prometheus
     static_configs: %s
   - job_name: node
     static_configs: %s
 remote_write:
   - url: %s/api/v1/write
-`, targets(itself), targets(nodeExporter), p.remote)
+%s`, p.sender.global, targets(itself), targets(nodeExporter), p.remote, p.sender.remoteWrite)
 }
 
 // stopScraping has Prometheus drop its targets and waits until it has marked their series as stale. It goes on writing
