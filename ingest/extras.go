@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"daybook/internal/series"
@@ -268,5 +269,8 @@ func (s *memSeries) exemplars(dst []series.Exemplar, from, to series.Millis) []s
 
 func between[E any](all []E, from, to series.Millis, timeOf func(E) series.Millis) []E {
 	all = all[firstFrom(all, from, timeOf):]
+	if to == math.MaxInt64 {
+		return all
+	}
 	return all[:firstFrom(all, to+1, timeOf)]
 }

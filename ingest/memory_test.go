@@ -1,8 +1,12 @@
 package ingest_test
 
 import (
+	"math"
 	"testing"
 	"time"
+
+	"github.com/prometheus/prometheus/model/histogram"
+	"github.com/prometheus/prometheus/prompb"
 
 	"daybook/internal/series"
 )
@@ -21,5 +25,26 @@ func TestMemory(t *testing.T) {
 	must(t, w.flush())
 	if m := w.in.Memory(); m.Hours != 2 || m.First != series.MillisOf(day0).Hour().Start() || m.Last != last {
 		t.Errorf("after the flush: %+v", m)
+	}
+}
+
+// All of time has its ends at the ends of the numbers.
+func TestAlways(t *testing.T) {
+	w := newWorld(t, nil)
+	ts := metric("m", at(day0, 1))
+	ts.Exemplars = []prompb.Exemplar{{Timestamp: day0.UnixMilli(), Value: 1, Labels: []prompb.Label{{Name: "trace_id", Value: "a"}}}}
+	h := prompb.FromIntHistogram(day0.UnixMilli()+1, &histogram.Histogram{Count: 1, ZeroCount: 1, Sum: 0})
+	ts.Histograms = []prompb.Histogram{h}
+	w.put(ts)
+	head, id := w.in.Head(), w.id("m")
+	from, to := series.Millis(math.MinInt64), series.Millis(math.MaxInt64)
+	if n := len(head.Samples(nil, id, from, to)); n != 1 {
+		t.Errorf("%d samples", n)
+	}
+	if n := len(head.Histograms(nil, id, from, to)); n != 1 {
+		t.Errorf("%d histograms", n)
+	}
+	if n := len(head.Exemplars(nil, id, from, to)); n != 1 {
+		t.Errorf("%d exemplars", n)
 	}
 }

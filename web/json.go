@@ -167,8 +167,12 @@ func (s *jsonStream) value(v parser.Value, statistics []byte, explained *explain
 		array(s, v, s.series)
 	case promql.Vector:
 		array(s, v, s.sample)
-	case promql.Scalar:
-		s.point(v.T, v.V)
+	case promql.Scalar: // with all its digits, as Prometheus writes scalars and nothing else
+		s.WriteArrayStart()
+		jsonutil.MarshalTimestamp(v.T, s.Stream)
+		s.WriteMore()
+		s.WriteString(decimal(v.V))
+		s.WriteArrayEnd()
 	case promql.String:
 		s.WriteArrayStart()
 		jsonutil.MarshalTimestamp(v.T, s.Stream)
