@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/prompb"
 	writev2 "github.com/prometheus/prometheus/prompb/io/prometheus/write/v2"
+	"github.com/prometheus/prometheus/promql"
 
 	"daybook/ingest"
 	"daybook/internal/series"
@@ -199,4 +200,21 @@ func (r *run) checkOthers() error {
 
 func sameExample(a, b series.Exemplar) bool {
 	return a.T == b.T && a.V == b.V && labels.Equal(a.Labels, b.Labels)
+}
+
+// sameNatives compares what a query answers, which knows histograms of floats only, with the truth.
+func sameNatives(want []series.Histogram, got []promql.HPoint) error {
+	for i := range min(len(want), len(got)) {
+		h := want[i].Float
+		if h == nil {
+			h = want[i].Int.ToFloat(nil)
+		}
+		if got[i].T != int64(want[i].T) || !got[i].H.Equals(h) {
+			return fmt.Errorf("histogram %d is %v at %d instead of %v at %d", i, got[i].H, got[i].T, h, want[i].T)
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("%d histograms instead of %d", len(got), len(want))
+	}
+	return nil
 }

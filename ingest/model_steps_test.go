@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/prompb"
+	"github.com/prometheus/prometheus/promql"
 
 	"daybook/ingest"
 	"daybook/internal/series"
@@ -386,14 +387,18 @@ func (r *run) query() error {
 	if err != nil {
 		return err
 	}
-	got := map[string][]series.Sample{}
+	got, natives := map[string][]series.Sample{}, map[string][]promql.HPoint{}
 	for _, s := range found {
 		name := s.Metric.Get(model.MetricNameLabel)
 		for _, p := range s.Floats {
 			got[name] = append(got[name], series.Sample{T: series.Millis(p.T), V: p.F})
 		}
+		natives[name] = s.Histograms
 	}
 	for _, m := range metrics {
+		if err := sameNatives(r.nativesOf(m), natives[m]); err != nil {
+			return fmt.Errorf("a query for %s: %w", m, err)
+		}
 		if err := same(r.truth[m], got[m]); err != nil {
 			return fmt.Errorf("a query for %s: %w", m, err)
 		}
