@@ -60,7 +60,7 @@ func readBody(packed bool, b, scratch []byte) (body []byte, err error) {
 }
 
 // keptScratch is how many things a buffer may have room for that is kept for the next slot.
-const keptScratch = 1 << 18
+const keptScratch = 1 << 19
 
 func keep[T any](scratch []T) []T {
 	if cap(scratch) > keptScratch {
