@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"daybook/internal/series"
-	"daybook/internal/slot"
 	"daybook/internal/store"
 	"daybook/internal/table"
 	"daybook/internal/table/tabletest"
@@ -20,7 +19,7 @@ type life struct {
 	ids   [2]series.ID
 	days  [2]series.Day
 	steps []func(context.Context, *store.Store) error
-	want  map[series.ID]map[series.Hour][]series.Sample
+	want  map[series.ID]map[series.Hour]written
 }
 
 func newLife() *life {
@@ -52,19 +51,19 @@ func newLife() *life {
 
 // begin forgets what was written.
 func (l *life) begin() {
-	l.want = map[series.ID]map[series.Hour][]series.Sample{}
+	l.want = map[series.ID]map[series.Hour]written{}
 	for _, id := range l.ids {
-		l.want[id] = map[series.Hour][]series.Sample{}
+		l.want[id] = map[series.Hour]written{}
 	}
 }
 
 // write adds a step that writes an hour; more samples of the same hour hold those of before.
 func (l *life) write(which int, now, h series.Hour, samples []series.Sample) {
-	id, slots := l.ids[which], kindsOf(h, samples)
+	id, slots, all := l.ids[which], kindsOf(h, samples), allOf(samples)
 	l.steps = append(l.steps, func(ctx context.Context, s *store.Store) error {
 		err := s.WriteHours(ctx, s.Bucket(id), now.Start(), []store.Write{{ID: id, Slots: slots, Top: max(now, h)}})
 		if err == nil {
-			l.want[id][h] = samples
+			l.want[id][h] = all
 		}
 		return err
 	})
@@ -89,10 +88,10 @@ func (l *life) check(t *testing.T, s *store.Store, what string) {
 		n := 0
 		for h, want := range l.want[id] {
 			at := fmt.Sprintf("%s: hour %d", what, h-ten)
-			contains(t, at, got, want)
-			containsHistograms(t, at, histograms, histogramsOf(want))
-			containsExemplars(t, at, exemplars, exemplarsOf(want))
-			n += len(want)
+			contains(t, at, got, want.samples)
+			containsHistograms(t, at, histograms, want.histograms)
+			containsExemplars(t, at, exemplars, want.exemplars)
+			n += len(want.samples)
 		}
 		if len(got) > n+2_500 { // what a write with a lost answer left may be more than was promised, but no other hour's
 			t.Fatalf("%s: %d samples, %d were written", what, len(got), n)
@@ -105,23 +104,19 @@ func (l *life) check(t *testing.T, s *store.Store, what string) {
 func (l *life) rule2(t *testing.T, s *store.Store, what string) {
 	t.Helper()
 	for _, id := range l.ids {
-		pages := map[series.Day][]series.Sample{}
+		pages := map[series.Day]written{}
 		for h, want := range l.want[id] {
 			day := h.Day()
 			if day > s.Closed() {
 				continue
 			}
-			if pages[day] == nil {
-				pages[day] = page(t, s, id, day)
+			if _, read := pages[day]; !read {
+				pages[day] = pageOf(t, s, id, day)
 			}
 			at := fmt.Sprintf("%s: the page of hour %d", what, h-ten)
-			contains(t, at, pages[day], want)
-			histograms, err := theHistograms(s.Pages(t.Context(), id, day, day, h, h))
-			ok(t, err)
-			containsHistograms(t, at, histograms, histogramsOf(want))
-			exemplars, err := theExemplars(s.Pages(t.Context(), id, day, day, h, h))
-			ok(t, err)
-			containsExemplars(t, at, exemplars, exemplarsOf(want))
+			contains(t, at, pages[day].samples, want.samples)
+			containsHistograms(t, at, pages[day].histograms, want.histograms)
+			containsExemplars(t, at, pages[day].exemplars, want.exemplars)
 		}
 	}
 }
@@ -177,14 +172,14 @@ func crashes(t *testing.T, l *life, cfg store.Config, fault tabletest.Fault) (st
 	faulty.Heal()
 	l.check(t, s, what+", at the end")
 	for _, id := range l.ids {
-		var all []series.Sample
-		for _, samples := range l.want[id] {
-			all, _ = slot.Merge(nil, all, samples)
+		var samples, histograms, exemplars int
+		for _, hour := range l.want[id] {
+			samples, histograms, exemplars = samples+len(hour.samples), histograms+len(hour.histograms), exemplars+len(hour.exemplars)
 		}
-		if got := everything(t, s, id, l.days[0], l.days[1]); len(got) != len(all) {
-			t.Fatalf("%s: %d samples at the end, %d were written", what, len(got), len(all))
+		n, h, x := len(everything(t, s, id, l.days[0], l.days[1])), len(everyHistogram(t, s, id, l.days[0], l.days[1])), len(everyExemplar(t, s, id, l.days[0], l.days[1]))
+		if n != samples || h != histograms || x != exemplars {
+			t.Fatalf("%s: %d samples, %d histograms and %d exemplars at the end, %d, %d and %d were written", what, n, h, x, samples, histograms, exemplars)
 		}
-		sameKinds(t, what+", at the end", s, id, l.days[0], l.days[1], all)
 	}
 	return struck
 }

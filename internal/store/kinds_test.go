@@ -23,7 +23,7 @@ import (
 // kinds, in changing layouts, and take some 60 bytes.
 func histogramsOf(samples []series.Sample) (all []series.Histogram) {
 	for _, s := range samples {
-		if s.T%5 != 0 {
+		if s.T%25 != 0 {
 			continue
 		}
 		r := rand.New(rand.NewPCG(uint64(s.T), math.Float64bits(s.V)))
@@ -46,11 +46,11 @@ func histogramsOf(samples []series.Sample) (all []series.Histogram) {
 // exemplarsOf gives exemplars at the times of histogramsOf, two of a time now and then.
 func exemplarsOf(samples []series.Sample) (all []series.Exemplar) {
 	for _, s := range samples {
-		if s.T%5 != 0 {
+		if s.T%25 != 0 {
 			continue
 		}
 		r := rand.New(rand.NewPCG(uint64(s.T), 3))
-		for range 1 + s.T%10/5 {
+		for range 1 + s.T/25%2 {
 			all = append(all, series.Exemplar{T: s.T, V: s.V, Labels: labels.FromStrings("trace_id", fmt.Sprintf("%016x", r.Uint64()))})
 		}
 	}
@@ -117,9 +117,34 @@ func containsHistograms(t testing.TB, what string, got, want []series.Histogram)
 
 func containsExemplars(t testing.TB, what string, got, want []series.Exemplar) {
 	t.Helper()
-	if merged := slot.MergeExemplars(got, want); len(merged) != len(got) {
-		t.Fatalf("%s: %d of %d exemplars are missing among %d", what, len(merged)-len(got), len(want), len(got))
+	found := map[series.Exemplar]bool{}
+	for _, x := range got {
+		found[x] = true
 	}
+	for _, w := range want {
+		if !found[w] {
+			t.Fatalf("%s: %v of %d exemplars is missing among %d", what, w, len(want), len(got))
+		}
+	}
+}
+
+// written is what was written of an hour, in all kinds.
+type written struct {
+	samples    []series.Sample
+	histograms []series.Histogram
+	exemplars  []series.Exemplar
+}
+
+func allOf(samples []series.Sample) written {
+	return written{samples, histogramsOf(samples), exemplarsOf(samples)}
+}
+
+// pageOf reads all that a page holds.
+func pageOf(t testing.TB, s *store.Store, id series.ID, day series.Day) written {
+	t.Helper()
+	r, err := s.Pages(t.Context(), id, day, day, day.FirstHour(), day.FirstHour()+23)
+	ok(t, err)
+	return written{r.Floats, r.Histograms, r.Exemplars}
 }
 
 // sameKinds wants the histograms and exemplars that go with samples, and no others.
