@@ -76,10 +76,10 @@ type record struct {
 
 func (r *record) setInt(h *histogram.Histogram) {
 	r.kind, r.hint = integers, h.CounterResetHint
-	n := append(r.numbers[:0], h.ZeroCount)
-	n = appendSums(n, h.PositiveBuckets)
-	n = appendSums(n, h.NegativeBuckets)
-	r.numbers = append(n, h.Count-total(n))
+	r.numbers = append(r.numbers[:0], h.ZeroCount)
+	r.numbers = appendSums(r.numbers, h.PositiveBuckets)
+	r.numbers = appendSums(r.numbers, h.NegativeBuckets)
+	r.numbers = append(r.numbers, h.Count-total(r.numbers))
 }
 
 // appendSums turns differences of neighbours into counts.
@@ -183,7 +183,7 @@ func (e *histogramEncoder) add(h *series.Histogram, first bool) {
 	}
 	e.samples = append(e.samples, series.Sample{T: h.T, V: sum})
 	head := byte(e.now.kind)
-	afresh := first || e.now.kind != e.last.kind || !e.now.layout.same(&e.last.layout)
+	afresh := first || e.now.kind != e.last.kind || !e.now.same(&e.last.layout)
 	if afresh {
 		head |= recordAfresh
 	}
@@ -195,7 +195,7 @@ func (e *histogramEncoder) add(h *series.Histogram, first bool) {
 		e.body = append(e.body, byte(e.now.hint))
 	}
 	if afresh {
-		e.body = e.now.layout.append(e.body)
+		e.body = e.now.append(e.body)
 	}
 	e.addNumbers(afresh)
 }

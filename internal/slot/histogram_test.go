@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/histogram"
@@ -176,8 +177,7 @@ func TestPackedClaims(t *testing.T) {
 	one := append([]byte{recordAfresh, 0}, make([]byte, 8)...)
 	one = append(one, 0, 0, 0, 0, 0, 0, 0)
 	const n = 100_000
-	body := append(one[:len(one):len(one)], make([]byte, (n-1)*minRecord)...)
-	b := rawHistograms(n, body)
+	b := rawHistograms(n, slices.Concat(one, make([]byte, (n-1)*minRecord)))
 	if len(b) > 200 {
 		t.Fatalf("%d bytes are not few", len(b))
 	}

@@ -165,7 +165,7 @@ func TestKinds(t *testing.T) {
 		{slot.Floats, slot.Histograms, slot.Exemplars}, {slot.Histograms}, {slot.Exemplars}, {slot.Histograms, slot.Exemplars},
 	} {
 		for _, n := range []int{20, 2_500} {
-			t.Run(fmt.Sprint(kinds, n), func(t *testing.T) { lifeOfKinds(t, kinds, n) })
+			t.Run(fmt.Sprintf("%v %d", kinds, n), func(t *testing.T) { lifeOfKinds(t, kinds, n) })
 		}
 	}
 }
