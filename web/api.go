@@ -117,7 +117,7 @@ func (c *call) evaluation(form url.Values) (e evaluation, err error) {
 		return e, err
 	}
 	if e.opts, err = c.options(form); err == nil {
-		e.expr, err = expression(form)
+		e.expr, err = expression(form, maxWords)
 	}
 	if err == nil {
 		e.ctx, e.explained, err = explain(e.ctx, form)

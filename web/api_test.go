@@ -56,6 +56,9 @@ func (r *rig) fill() {
 		exemplified(exemplified(bucket, tenMinutes+1, 0.25, "a"), tenMinutes+2, math.Inf(1), "b\""),
 		exemplified(named("seconds_bucket", "le", "+Inf"), tenMinutes+1, 3, "c"),
 	}})
+	r.send(prompb.WriteRequest{Timeseries: []prompb.TimeSeries{
+		observed(named("latency"), tenMinutes, 1), observed(named("latency"), tenMinutes+15_000, 3),
+	}})
 	r.flush()
 	r.send(prompb.WriteRequest{Timeseries: []prompb.TimeSeries{exemplified(bucket, series.MillisOf(noon)-1, 0.5, "d")}})
 	r.describe(prompb.MetricMetadata{Type: prompb.MetricMetadata_COUNTER, MetricFamilyName: "up", Help: "Newer."})
@@ -235,22 +238,29 @@ func TestFormTooLarge(t *testing.T) {
 	}
 }
 
-// Expressions may be nested deeply; those that are too long are refused before anything goes down into them.
+// Expressions may be nested deeply; those that are too large are refused before anything goes down into them.
 func TestDeepExpressions(t *testing.T) {
 	r := start(t, options{})
-	const deep = 1000
-	for name, expr := range map[string]string{
-		"brackets": strings.Repeat("(", deep) + "1" + strings.Repeat(")", deep),
-		"signs":    strings.Repeat("-", deep) + "up",
-		"a sum":    strings.Repeat("1+", deep) + "1",
+	paths := []string{"/api/v1/query", "/api/v1/parse_query", "/api/v1/format_query", "/api/v1/query_exemplars"}
+	for name, nested := range map[string]func(deep int) string{
+		"brackets": func(deep int) string { return strings.Repeat("(", deep) + "1" + strings.Repeat(")", deep) },
+		"signs":    func(deep int) string { return strings.Repeat("-", deep) + "up" },
+		"a sum":    func(deep int) string { return strings.Repeat("1+", deep) + "1" },
+		"words":    func(deep int) string { return strings.Repeat("a or ", deep) + "a" },
 	} {
-		for _, path := range []string{"/api/v1/query", "/api/v1/parse_query", "/api/v1/format_query"} {
-			if got := r.post(path, url.Values{"query": {expr}}); got.status != http.StatusOK {
+		for _, path := range paths {
+			if got := r.post(path, url.Values{"query": {nested(300)}}); got.status != http.StatusOK {
 				t.Errorf("%s, %s: %d %.200s", name, path, got.status, got.body)
 			}
-			long := url.Values{"query": {expr + strings.Repeat(" ", maxQuery)}}
-			r.post(path, long).fails(t, http.StatusBadRequest, badData)
+			r.post(path, url.Values{"query": {nested(maxWords)}}).fails(t, http.StatusBadRequest, badData)
+			r.post(path, url.Values{"query": {"1" + strings.Repeat(" ", maxQuery)}}).fails(t, http.StatusBadRequest, badData)
 		}
+	}
+	r.post("/api/v1/format_query", url.Values{"query": {strings.Repeat("1+", maxFormatted/2) + "1"}}).fails(t, http.StatusBadRequest, badData)
+	// A long regular expression is no deep one.
+	long := url.Values{"query": {`up{instance=~"` + strings.Repeat("a:9100|", 20_000) + `b"}`}}
+	if got := r.post("/api/v1/query", long); got.status != http.StatusOK {
+		t.Errorf("a long regular expression: %d %.200s", got.status, got.body)
 	}
 }
 

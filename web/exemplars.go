@@ -22,7 +22,7 @@ func exemplars(c *call) error {
 	if to < from {
 		return badRequest(errors.New("end timestamp must not be before start timestamp"))
 	}
-	text, err := expression(form)
+	text, err := expression(form, maxWords)
 	if err != nil {
 		return err
 	}

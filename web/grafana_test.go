@@ -130,7 +130,7 @@ func TestGrafanaMetricsBrowser(t *testing.T) {
 		label, match string
 		want         []string
 	}{
-		{"__name__", "", []string{"hostile", "late", "many", "my.metric", "seconds_bucket", "special", "up"}},
+		{"__name__", "", []string{"hostile", "late", "latency", "many", "my.metric", "seconds_bucket", "special", "up"}},
 		{"job", "up", []string{"node"}},
 		{"U__my_2e_label", `{"my.metric"}`, []string{"1"}},
 	} {
@@ -144,7 +144,7 @@ func TestGrafanaMetricsBrowser(t *testing.T) {
 		}
 	}
 	all := decoded[[]map[string]string](t, r.grafana(http.MethodPost, "/api/v1/series", span("match[]", `{__name__!=""}`)))
-	if len(all) != 15 {
+	if len(all) != 16 {
 		t.Errorf("%d series", len(all))
 	}
 	var some []map[string]string

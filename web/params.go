@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 
 	"daybook/internal/series"
 	"daybook/keys"
@@ -42,17 +43,38 @@ func (c *call) form() (url.Values, error) {
 	return r.Form, nil
 }
 
-// maxQuery is the most bytes that an expression may have. Parser and engine go down into it by recursion, and at the end
-// of a goroutine's stack the process dies: with this it is far away.
-const maxQuery = 256 << 10
+// How large expressions may be. What the parser and the engine do with one that is nested deeply, as 1+1+1... is, takes
+// time by the square of its words, and laying it out by the cube, which no timeout ends; and they go down into it by
+// recursion. A long regular expression is one word.
+const (
+	maxQuery     = 256 << 10 // bytes
+	maxWords     = 10_000
+	maxFormatted = 2000 // words of an expression that is to be laid out
+)
 
 // expression reads the query parameter.
-func expression(form url.Values) (string, error) {
+func expression(form url.Values, most int) (string, error) {
 	text := form.Get("query")
 	if len(text) > maxQuery {
 		return "", invalid("query", fmt.Errorf("it has %d bytes, more than %d", len(text), maxQuery))
 	}
+	if n := words(text); n > most {
+		return "", invalid("query", fmt.Errorf("it has %d words and signs, more than %d", n, most))
+	}
 	return text, nil
+}
+
+// words counts what the parser takes for one each: names, numbers, strings, operators, brackets.
+func words(text string) (n int) {
+	lexer := parser.Lex(text)
+	for {
+		var item parser.Item
+		lexer.NextItem(&item)
+		if item.Typ == parser.EOF || item.Typ == parser.ERROR {
+			return n
+		}
+		n++
+	}
 }
 
 // hurry gives the client a while to send the body of its request. The caller calls arrived when all of it is there;

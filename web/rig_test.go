@@ -21,6 +21,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/golang/snappy"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/prompb"
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -332,6 +333,16 @@ func with(s prompb.TimeSeries, from series.Millis, values ...float64) prompb.Tim
 	for i, v := range values {
 		s.Samples = append(s.Samples, prompb.Sample{Timestamp: int64(from) + int64(i)*15_000, Value: v})
 	}
+	return s
+}
+
+// observed gives the series a native histogram that has seen so many observations in each bucket.
+func observed(s prompb.TimeSeries, at series.Millis, n int64) prompb.TimeSeries {
+	s.Histograms = append(s.Histograms, prompb.FromIntHistogram(int64(at), &histogram.Histogram{
+		ZeroThreshold: 0.001, ZeroCount: uint64(n), Count: uint64(4 * n), Sum: float64(n) * 2.5,
+		PositiveSpans: []histogram.Span{{Offset: -1, Length: 1}, {Offset: 2, Length: 1}}, PositiveBuckets: []int64{n, 0},
+		NegativeSpans: []histogram.Span{{Offset: 0, Length: 1}}, NegativeBuckets: []int64{n},
+	}))
 	return s
 }
 

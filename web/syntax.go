@@ -11,7 +11,7 @@ import (
 
 // formatQuery is GET and POST /api/v1/format_query: an expression as it should be laid out.
 func formatQuery(c *call) error {
-	expr, err := c.parsed()
+	expr, err := c.parsed(maxFormatted)
 	if err != nil {
 		return err
 	}
@@ -20,19 +20,19 @@ func formatQuery(c *call) error {
 
 // parseQuery is GET and POST /api/v1/parse_query: an expression taken apart, for those who draw or explain it.
 func parseQuery(c *call) error {
-	expr, err := c.parsed()
+	expr, err := c.parsed(maxWords)
 	if err != nil {
 		return err
 	}
 	return c.succeed(func(s *jsonStream) { s.expression(expr) }, nil, nil)
 }
 
-func (c *call) parsed() (parser.Expr, error) {
+func (c *call) parsed(most int) (parser.Expr, error) {
 	form, err := c.form()
 	if err != nil {
 		return nil, err
 	}
-	text, err := expression(form)
+	text, err := expression(form, most)
 	if err != nil {
 		return nil, err
 	}
