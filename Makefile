@@ -10,7 +10,7 @@ GOLANGCI_AT := v2.15.0
 PAGE        := web/page
 export CGO_ENABLED := 0
 
-.PHONY: run build page test lint unit race page-check e2e api crash fuzz bench clean chromium
+.PHONY: run build page test lint unit race page-check e2e api promql crash fuzz bench clean chromium
 
 run: build
 	bin/daybook serve --listen 127.0.0.1:9201 --data-dir ./data
@@ -29,12 +29,13 @@ $(PAGE)/dist/index.html: $(PAGE)/node_modules/.package-lock.json $(shell find $(
 	cd $(PAGE) && npm run build
 	touch $@
 
-test: lint page-check build race api e2e
+test: lint page-check build race api promql e2e
 
 lint: $(GOLANGCI)
 	test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not gofmt-clean:'; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GOLANGCI) run --allow-parallel-runners ./...
 	cd test/e2e && ../../$(GOLANGCI) run --allow-parallel-runners ./...
+	cd test/promql && ../../$(GOLANGCI) run --allow-parallel-runners ./...
 
 $(GOLANGCI): Makefile
 	GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_AT)
@@ -54,6 +55,10 @@ race:
 # The same questions to daybook and to Prometheus's own API, which takes some minutes to build for the first time.
 api:
 	cd test/api && go test -timeout 10m ./...
+
+# Prometheus's own test scripts of PromQL.
+promql:
+	cd test/promql && go test -count=1 -timeout 30m ./...
 
 crash:
 	CGO_ENABLED=1 go test -race -count=1 -v ./test/crash

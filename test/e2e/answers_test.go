@@ -64,6 +64,7 @@ func readAnswer(t *testing.T, path string, res *http.Response, err error) answer
 type comparison struct {
 	ordered bool // the order of a vector's values counts: the query sorts them
 	summed  bool // the query adds up several series, whose order is open: floats may differ in the last digits
+	zeros   bool // the query looks for the least or the greatest of several series: of 0 and -0 the first one stays
 }
 
 // difference says where two answers differ, "" where they do not.
@@ -141,7 +142,7 @@ func (c comparison) values(at string, got, want any) string {
 		}
 		for name := range want {
 			inner := c
-			inner.summed = c.summed && name != "metric"
+			inner.summed, inner.zeros = c.summed && name != "metric", c.zeros && name != "metric"
 			if said := inner.values(at+"."+name, got[name], want[name]); said != "" {
 				return said
 			}
@@ -159,7 +160,7 @@ func (c comparison) values(at string, got, want any) string {
 		}
 		return ""
 	case string:
-		if got, ok := got.(string); ok && (got == want || c.summed && near(got, want)) {
+		if got, ok := got.(string); ok && (got == want || c.summed && near(got, want) || c.zeros && zero(got) && zero(want)) {
 			return ""
 		}
 	case json.Number: // as a number: trailing zeros do not count
@@ -183,6 +184,8 @@ func sameNumber(a, b json.Number) bool {
 func unlike(at string, got, want any) string {
 	return fmt.Sprintf("%s is %.200s for %.200s", at, fmt.Sprint(got), fmt.Sprint(want))
 }
+
+func zero(text string) bool { return text == "0" || text == "-0" }
 
 // tolerance is how far floats may be apart, relative to their size, that are sums of floats in an order which is open.
 const tolerance = 1e-12

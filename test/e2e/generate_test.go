@@ -25,7 +25,7 @@ var floatSelectors = []string{
 	`temperature_celsius`, `temperature_celsius{host="alpha"}`, `temperature_celsius{room=~"h.*|r.*"}`, `load`, `load{host!="beta"}`,
 	`queue_length`, `requests_total`, `requests_total{code="200"}`, `requests_total{code!~"4..",path="/api"}`, `cpu_seconds_total`,
 	`restarts_total`, `latency_seconds_bucket{le="0.5"}`, `latency_seconds_count`, `latency_seconds_sum`, `job_up`,
-	`job_up{instance=~"i0."}`, `gappy`, `backfilled`, `edge`, `sparse`, `unsteady`, `cores`, `build_info`, `infinite`,
+	`job_up{instance=~"i0."}`, `stray_total`, `history_total`, `dense`, `gappy`, `backfilled`, `edge`, `sparse`, `unsteady`, `cores`, `build_info`, `infinite`,
 	`{__name__=~"load|cores"}`, `{"utf8.näme"}`, `{host="gamma",__name__!~"native.*|latency.*"}`,
 }
 

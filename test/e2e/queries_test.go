@@ -133,6 +133,38 @@ sum_over_time(backfilled[3h])
 rate(backfilled[1h])
 backfilled offset 1d
 backfilled[30m]
+history_total
+history_total offset 30d
+history_total{age="0"} @ <begin>
+last_over_time(history_total[4h])
+count_over_time(history_total[10d])
+count_over_time(history_total[60d])
+increase(history_total[7d])
+rate(history_total[30d] offset 5d)
+resets(history_total[65d])
+last_over_time(history_total[65d])
+max_over_time(rate(history_total[1d])[20d:6h])
+count(last_over_time(history_total[1d]))
+last_over_time(history_total[1d] offset 20d)
+sum by (age) (increase(history_total[2d]))
+history_total[5d]
+avg_over_time(history_total[40d:1d])
+stray_total
+rate(stray_total[5m])
+rate(stray_total[2h])
+increase(stray_total[1d])
+resets(stray_total[2d])
+count_over_time(stray_total[2d])
+stray_total[30m]
+dense
+rate(dense[1m])
+count_over_time(dense[1h])
+sum_over_time(dense[70m])
+stddev_over_time(dense[10m])
+quantile_over_time(0.9, dense[5m])
+dense[10s]
+changes(dense[1h] offset 1h)
+max_over_time(dense[1d])
 temperature_celsius[5m]
 temperature_celsius{host="beta"}[90s] offset 1h
 job_up[10m]
@@ -325,6 +357,118 @@ count(count by (instance) (job_up))
 max_over_time(job_up[1h]) unless job_up
 (load + load) / 2 == load
 group(job_up) * 0 + time()
+`), "\n")
+
+// writtenForHistograms are for native histograms. There is no changes() among them: to Prometheus two histograms differ,
+// too, that have the same counts in another layout of buckets, and its chunks lay them out anew.
+var writtenForHistograms = strings.Split(strings.TrimSpace(`
+native_seconds
+native_float_seconds
+native_gauge
+native_custom
+mixed
+native_ended
+native_seconds[3m]
+mixed[5m]
+native_ended[10m]
+native_seconds offset 1d
+native_seconds @ <midnight>
+rate(native_seconds[5m])
+rate(native_seconds[1h])
+rate(native_seconds[1d])
+increase(native_seconds[2h])
+irate(native_seconds[5m])
+delta(native_gauge[10m])
+idelta(native_gauge[10m])
+rate(native_gauge[10m])
+delta(native_seconds[10m])
+rate(native_float_seconds[10m])
+rate(native_custom[10m])
+rate(mixed[10m])
+rate(mixed[2h])
+increase(mixed[3h])
+rate(native_ended[1h])
+sum(native_seconds)
+sum(rate(native_seconds[5m]))
+sum by (host) (rate(native_custom[5m]))
+avg(native_seconds)
+avg(native_custom)
+count(native_seconds)
+min(native_seconds)
+max(mixed)
+group(native_seconds)
+topk(1, native_seconds)
+quantile(0.5, native_seconds)
+stddev(native_seconds)
+count_values("v", native_custom)
+histogram_count(native_seconds)
+histogram_sum(native_seconds)
+histogram_avg(native_seconds)
+histogram_stddev(native_seconds)
+histogram_stdvar(native_float_seconds)
+histogram_count(rate(native_seconds[5m]))
+histogram_sum(rate(native_custom[5m]))
+histogram_avg(rate(native_seconds[10m]))
+histogram_quantile(0.5, native_seconds)
+histogram_quantile(0.9, rate(native_seconds[5m]))
+histogram_quantile(0.9, rate(native_custom[5m]))
+histogram_quantile(0.99, sum(rate(native_seconds[10m])))
+histogram_quantile(0.1, native_gauge)
+histogram_quantile(0.5, native_float_seconds)
+histogram_quantile(0.5, mixed)
+histogram_quantile(1, native_custom)
+histogram_fraction(0, 1, native_seconds)
+histogram_fraction(-1, 1, rate(native_seconds[10m]))
+histogram_fraction(-Inf, 0.5, native_custom)
+histogram_fraction(0.2, 0.7, native_float_seconds)
+count_over_time(native_seconds[1h])
+count_over_time(native_ended[3h])
+count_over_time(mixed[1d])
+sum_over_time(native_gauge[1h])
+avg_over_time(native_gauge[1h])
+sum_over_time(native_custom[30m])
+max_over_time(mixed[2h])
+min_over_time(native_seconds[1h])
+last_over_time(native_seconds[1h])
+first_over_time(mixed[1h])
+present_over_time(native_ended[5m])
+absent(native_seconds)
+absent_over_time(native_ended[1m])
+resets(native_seconds[1d])
+resets(native_float_seconds[2d])
+resets(mixed[6h])
+timestamp(native_seconds)
+native_seconds * 2
+2 * native_seconds
+native_seconds / 4
+-native_seconds
+native_seconds + native_seconds
+native_seconds - native_seconds offset 5m
+native_gauge + native_gauge
+native_custom + on(host) native_custom
+native_seconds * native_seconds
+native_seconds + 1
+native_seconds == native_seconds
+native_seconds != native_seconds offset 1h
+native_seconds > 1
+native_seconds and native_custom
+native_seconds unless on(host) native_gauge
+native_seconds or native_custom
+native_seconds * on(host) group_left cores
+histogram_count(native_seconds) / on(host) cores
+abs(native_seconds)
+label_replace(native_custom, "a", "$1", "host", "(.).*")
+sort(native_seconds)
+scalar(native_gauge)
+histogram_quantile(0.9, rate(native_seconds[5m])[30m:5m])
+max_over_time(histogram_quantile(0.9, rate(native_seconds[5m]))[1h:5m])
+sum_over_time(rate(native_seconds[5m])[30m:5m])
+rate(native_seconds[5m:1m])
+native_seconds[5m:1m]
+quantile_over_time(0.5, mixed[2h])
+deriv(mixed[3h])
+predict_linear(mixed[2h], 60)
+stddev_over_time(mixed[2h])
 `), "\n")
 
 // refused are queries that fail, when they are parsed or when they are evaluated.

@@ -27,6 +27,7 @@ type made struct {
 	labels []string // names and values in turn, sorted by name
 	values []taken  // ascending
 	late   bool     // sent when all others are there, as a backfill is
+	strays bool     // some of it is sent when all others are there
 }
 
 // taken is one sample: a float, or a histogram of one of both kinds.
@@ -50,10 +51,13 @@ func makeStream(seed uint64, end time.Time) *stream {
 	s.classicHistograms()
 	s.churn()
 	s.gaps()
+	s.history()
+	s.dense()
 	s.odds()
 	s.edges()
 	s.joins()
 	s.names()
+	s.nativeHistograms()
 	slices.SortFunc(s.series, func(a, b *made) int { return slices.Compare(a.labels, b.labels) })
 	return s
 }
@@ -222,6 +226,11 @@ func (s *stream) gaps() {
 			}
 		}
 	}
+	for i := range 3 {
+		m := s.add("stray_total", "i", strconv.Itoa(i))
+		m.strays = true
+		s.counter(m, time.Minute, func() float64 { return float64(s.rng.IntN(9)) })
+	}
 	// Backfilled: it comes when everything else is there.
 	for i := range 2 {
 		m := s.add("backfilled", "i", strconv.Itoa(i))
@@ -229,6 +238,34 @@ func (s *stream) gaps() {
 		for _, t := range s.scrapes(s.begin.Add(3*time.Hour), s.end.Add(-5*time.Hour), 5*time.Minute) {
 			m.put(t, float64(s.rng.IntN(1000))/8)
 		}
+	}
+}
+
+// historyLength goes back over two ends of months at least.
+const historyLength = 65 * 24 * time.Hour
+
+// history makes series that go far back, some of which have long ended. It comes as a backfill.
+func (s *stream) history() {
+	from := s.end.Add(-historyLength)
+	for i, part := range [][2]int{{0, 65}, {0, 65}, {3, 20}, {18, 43}, {40, 62}} {
+		m := s.add("history_total", "i", strconv.Itoa(i), "age", strconv.Itoa(65-part[1]))
+		m.late = true
+		v := 0.0
+		for _, t := range s.scrapes(from.AddDate(0, 0, part[0]), from.AddDate(0, 0, part[1]), 3*time.Hour) {
+			if v += float64(s.rng.IntN(100)); s.rng.IntN(100) == 0 {
+				v = 0
+			}
+			m.put(t, v)
+		}
+	}
+}
+
+// dense makes a series of so many samples that its hours do not fit beside others, around the last midnight.
+func (s *stream) dense() {
+	m := s.add("dense", "hertz", "10")
+	midnight := time.UnixMilli(s.midnight())
+	for t := midnight.Add(-35 * time.Minute); t.Before(midnight.Add(35*time.Minute)) && t.Before(s.end); t = t.Add(100 * time.Millisecond) {
+		m.put(t, s.rng.NormFloat64())
 	}
 }
 
