@@ -132,24 +132,31 @@ func (p pair) feed(t *testing.T, s *stream, from, to int64) {
 // question is a query with when it is evaluated: at start, or from start to end.
 type question struct {
 	expr             string
-	start, end, step int64 // milliseconds; step 0 for one instant
+	start, end, step int64  // milliseconds; step 0 for one instant
+	lookback         string // empty for the usual one
 }
 
 func (q question) String() string {
 	if q.step == 0 {
-		return fmt.Sprintf("%s\n  at %s", q.expr, seconds(q.start))
+		return fmt.Sprintf("%s\n  at %s, lookback %s", q.expr, seconds(q.start), q.lookback)
 	}
-	return fmt.Sprintf("%s\n  from %s to %s, step %s", q.expr, seconds(q.start), seconds(q.end), seconds(q.step))
+	return fmt.Sprintf("%s\n  from %s to %s, step %s, lookback %s", q.expr, seconds(q.start), seconds(q.end), seconds(q.step), q.lookback)
 }
 
 // ask sends the question to a server.
 func (q question) ask(t *testing.T, of api) answer {
-	if q.step == 0 {
-		return of.ask(t, "/api/v1/query", url.Values{"query": {q.expr}, "time": {seconds(q.start)}})
+	form := url.Values{"query": {q.expr}}
+	if q.lookback != "" {
+		form.Set("lookback_delta", q.lookback)
 	}
-	return of.ask(t, "/api/v1/query_range", url.Values{
-		"query": {q.expr}, "start": {seconds(q.start)}, "end": {seconds(q.end)}, "step": {seconds(q.step)},
-	})
+	if q.step == 0 {
+		form.Set("time", seconds(q.start))
+		return of.ask(t, "/api/v1/query", form)
+	}
+	form.Set("start", seconds(q.start))
+	form.Set("end", seconds(q.end))
+	form.Set("step", seconds(q.step))
+	return of.ask(t, "/api/v1/query_range", form)
 }
 
 // seconds writes milliseconds as a time of the API.
@@ -162,12 +169,20 @@ func (s *stream) questions(rng *rand.Rand) (all []question) {
 	exprs = append(exprs, (&generator{rng, floatSelectors, s}).generate(800)...)
 	instants := s.instants(rng)
 	for _, expr := range exprs {
-		for range 4 {
-			all = append(all, question{expr: expr, start: instants[rng.IntN(len(instants))]})
+		for i := range 4 {
+			q := question{expr: expr, start: instants[rng.IntN(len(instants))]}
+			if i == 3 {
+				q.lookback = []string{"1m", "1h", "0.001", "26h"}[rng.IntN(4)]
+			}
+			all = append(all, q)
 		}
 		start := instants[rng.IntN(len(instants))]
 		step := []int64{15_000, 17_000, 60_000, 61_001, 300_000, 3_600_000, 1, 999, 24 * 3_600_000}[rng.IntN(9)]
-		all = append(all, question{expr: expr, start: start, end: start + step*int64(rng.IntN(60)), step: step})
+		q := question{expr: expr, start: start, end: start + step*int64(rng.IntN(60)), step: step}
+		if rng.IntN(6) == 0 {
+			q.lookback = []string{"30s", "20m", "2h"}[rng.IntN(3)]
+		}
+		all = append(all, q)
 	}
 	return all
 }
