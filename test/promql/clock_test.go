@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
@@ -26,6 +27,8 @@ var asked = []string{
 	`count_over_time(edge[3h])`, `last_over_time(ended[1d])`, `absent(ended)`, `max by (i) (gauge)`, `count(counter)`,
 	`max_over_time(gauge[10m:90s])`, `max_over_time(rate(counter[5m])[1h:7m])`, `timestamp(edge)`, `changes(gauge[90m])`,
 	`counter - counter offset 30m`, `quantile_over_time(0.5, gauge[3h])`, `topk(1, counter{i="2"})`, `deriv(gauge[20m])`,
+	`native`, `native{i="1"} offset 3h`, `rate(native[10m])`, `increase(native[1d])`, `histogram_quantile(0.7, rate(native[1h]))`,
+	`histogram_count(native)`, `count_over_time(native[25h])`, `{__name__=~"native|counter"}`, `last_over_time(native[2h])`,
 }
 
 // TestTheClock lets three days go by over an end of a month, with samples coming, flushes, and days being closed. All the
@@ -33,7 +36,13 @@ var asked = []string{
 func TestTheClock(t *testing.T) {
 	begin := time.Date(2026, 11, 28, 9, 30, 0, 0, time.UTC)
 	rng := rand.New(rand.NewPCG(seedOf(t), 2))
-	d := &database{path: filepath.Join(t.TempDir(), "data"), then: (*database).flush, now: &clock{at: begin}}
+	sometimes := func(d *database) error { // so that memory has a part
+		if rng.IntN(3) == 0 {
+			return nil
+		}
+		return d.flush()
+	}
+	d := &database{path: filepath.Join(t.TempDir(), "data"), then: sometimes, now: &clock{at: begin}}
 	if err := d.open(); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +61,8 @@ func TestTheClock(t *testing.T) {
 			}
 		}
 		if rng.IntN(20) == 0 {
-			if err := d.restart(); err != nil {
+			again := []func() error{d.restart, d.replay}[rng.IntN(2)]
+			if err := again(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -98,14 +108,23 @@ type walk struct {
 	away   bool
 }
 
+// native is a native histogram of two buckets that counts what a counter counts.
+func (w *walk) native(i int) *histogram.Histogram {
+	n := int64(w.counts[i])
+	return &histogram.Histogram{
+		Schema: 1, Count: uint64(n), Sum: float64(n) / 2, ZeroThreshold: 0.001,
+		PositiveSpans: []histogram.Span{{Offset: int32(i), Length: 2}}, PositiveBuckets: []int64{n / 3, n - 2*(n/3)},
+	}
+}
+
 // append gives both the samples from..to (to excluded), and puts the clock there or a little later.
 func (w *walk) append(t *testing.T, from, to time.Time, d *database, tsdb storage.Storage) {
 	t.Helper()
 	ours, theirs := d.AppenderV2(t.Context()), tsdb.AppenderV2(t.Context())
-	put := func(name string, i int, at time.Time, v float64) {
+	put := func(name string, i int, at time.Time, v float64, h *histogram.Histogram) {
 		for _, a := range []storage.AppenderV2{ours, theirs} {
 			ls := labels.FromStrings("__name__", name, "i", fmt.Sprint(i))
-			if _, err := a.Append(0, ls, 0, at.UnixMilli(), v, nil, nil, storage.AppendV2Options{}); err != nil {
+			if _, err := a.Append(0, ls, 0, at.UnixMilli(), v, h, nil, storage.AppendV2Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,18 +134,19 @@ func (w *walk) append(t *testing.T, from, to time.Time, d *database, tsdb storag
 			if w.counts[i] += float64(w.rng.IntN(10)); w.rng.IntN(500) == 0 {
 				w.counts[i] = 0
 			}
-			put("counter", i, at, w.counts[i])
-			put("gauge", i, at.Add(time.Duration(i)*time.Millisecond), math.Round(w.rng.NormFloat64()*100)/100)
+			put("counter", i, at, w.counts[i], nil)
+			put("gauge", i, at.Add(time.Duration(i)*time.Millisecond), math.Round(w.rng.NormFloat64()*100)/100, nil)
+			put("native", i, at, 0, w.native(i))
 		}
 	}
 	if w.away = w.rng.IntN(5) == 0; !w.away {
-		put("ended", 0, from, 1)
-		put("ended", 0, to.Add(-time.Minute), math.Float64frombits(value.StaleNaN))
+		put("ended", 0, from, 1, nil)
+		put("ended", 0, to.Add(-time.Minute), math.Float64frombits(value.StaleNaN), nil)
 	}
 	for hour := from.Truncate(time.Hour); !hour.After(to); hour = hour.Add(time.Hour) {
 		for off := -1; off <= 1; off++ {
 			if at := hour.Add(time.Duration(off) * time.Millisecond); !at.Before(from) && at.Before(to) {
-				put("edge", off+1, at, float64(hour.Hour()))
+				put("edge", off+1, at, float64(hour.Hour()), nil)
 			}
 		}
 	}
