@@ -58,7 +58,7 @@ func TestPromtool(t *testing.T) {
 		{[]string{"query", "instant", "--time=" + at, url, `scalar(pushed_celsius{job="twice"})`}, `scalar: -1.25 @[`},
 		{[]string{"query", "instant", "--time=" + at, url, `"text"`}, `unexpected value type "string"`},
 		{[]string{"query", "instant", "--time=" + at, url, `sum(`}, `query error: bad_data`},
-		{[]string{"query", "instant", "--time=" + at, url, `pushed_total * on(nobody) pushed_total`}, `query error: execution`},
+		{[]string{"query", "instant", "--time=" + at, url, `label_replace(pushed_total{job="twice"}, "kind", "x", "job", ".*")`}, `query error: execution`},
 		{[]string{"query", "range", "--start=" + before, "--end=" + at, "--step=15s", url, `pushed_total{kind="a"}`}, `3 @[`},
 		{[]string{"query", "range", "-o", "json", "--start=" + before, "--end=" + at, url, `count(pushed_total)`}, `"4"`},
 		{[]string{"query", "range", "--start=0", "--end=" + at, "--step=1s", url, `pushed_total`}, `exceeded maximum resolution`},
