@@ -1,7 +1,8 @@
 // Package promql runs Prometheus's own test scripts of PromQL (package promql/promqltest, its testdata embedded there)
 // against daybook's storage. What it promises is that every script gives the answers that it gives on Prometheus's
 // TSDB, wherever what it loads lies by then: in memory, in the table, or read back after a restart. What cannot be so
-// is listed with its reason, and the list is exact.
+// is listed with its reason, and the list is exact. Beside that, TestTheClock lets three days go by, and asks daybook and
+// the TSDB the same at every time of day; DAYBOOK_PROMQL_SEED makes it other samples and queries.
 //
 // It is a module of its own, so that the modules which promqltest brings stay out of daybook's.
 //
