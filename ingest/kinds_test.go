@@ -461,6 +461,28 @@ func TestSameTimeOfKindsInTheTable(t *testing.T) {
 	}
 }
 
+// Where nothing is left of what came for an hour, nothing is written of it, and nothing is left in memory.
+func TestAllLeftOut(t *testing.T) {
+	w := newWorld(t, nil)
+	_, err := w.sendHistograms(2, "m", native(day0, 1))
+	must(t, err)
+	w.put(metric("f", at(day0, 1)))
+	must(t, w.restart())
+	w.put(metric("m", at(day0, 1)))
+	_, err = w.sendHistograms(2, "f", native(day0, 1))
+	must(t, err)
+	for _, do := range []func() error{w.flush, w.flush, w.restart} {
+		must(t, do())
+		if n := w.in.Unflushed(); n != 0 || w.in.Held() != 0 {
+			t.Errorf("%d unflushed, %d bytes held", n, w.in.Held())
+		}
+		w.expectHistograms("m", native(day0, 1))
+		w.expect("m")
+		w.expect("f", at(day0, 1))
+		w.expectHistograms("f")
+	}
+}
+
 // A series may change between float and histogram within an hour, and back.
 func TestKindsInTurn(t *testing.T) {
 	w := newWorld(t, nil)

@@ -123,6 +123,10 @@ func (in *Ingester) lookUp(r *request) (f found, err error) {
 		if len(m.samples)+len(m.histograms)+len(m.exemplars) == 0 {
 			return nil
 		}
+		if m.fault != "" { // which was not accepted, so it should not be there
+			in.cfg.Logger.Error("a series in the write-ahead log cannot be stored", "err", &Refusal{Series: nameOf(m.labels), Reason: m.fault})
+			return nil
+		}
 		s, err := in.head.find(m.labels)
 		if _, ok := errors.AsType[*Refusal](err); ok {
 			in.cfg.Logger.Error("a series in the write-ahead log cannot be stored", "err", err)
