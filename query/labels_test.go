@@ -51,6 +51,7 @@ func FuzzSelectors(f *testing.F) {
 	for _, seed := range []string{
 		"m", "{}", `{a="b"}`, `m{x=~"a|b",y!="c"}`, `{"my.metric","a.b"=~".+"}`, `{__name__!~"m"}`, `m{x=~"("}`, "m{x=\"\xff\"}",
 		`{x=~"(a|b)?c*[^d]{2,3}"}`, "m[5m]", `m{x=""} offset 1h`, `{a="b",a!="b"}`, "\x00", `{x=~".*"}`, `m{x=~"(?i)B"}`,
+		`{""=~".+"}`, `{""=""}`, `m{""!="x"}`, `m{""!~".*"}`, `m{""="x"}`,
 	} {
 		f.Add(seed)
 	}

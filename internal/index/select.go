@@ -90,11 +90,14 @@ func (x *Index) selectFrom(ctx context.Context, from *period, found []*Series, m
 }
 
 // matchingAll intersects what the matchers ask for. A matcher that an absent label satisfies too cannot be looked up;
-// what it does not match is taken away instead.
+// what it does not match is taken away instead. No series has a label without a name, which in MemPostings stands for all.
 func (p *period) matchingAll(ctx context.Context, matchers []*labels.Matcher) index.Postings {
 	var want, without []index.Postings
 	for _, m := range matchers {
 		switch {
+		case m.Name == "" && m.Matches(""):
+		case m.Name == "":
+			return index.EmptyPostings()
 		case !m.Matches(""):
 			want = append(want, p.matching(ctx, m))
 		case m.Type == labels.MatchEqual || m.Type == labels.MatchNotEqual || m.Value != ".*":
