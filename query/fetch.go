@@ -83,7 +83,7 @@ func (f *fetch) pages(ctx context.Context, found []*index.Series, into []*store.
 	}
 	return f.groups(some, runs, func(g store.Group, metric string) error {
 		g.Scan = 2*month.days >= month.written && f.most(g, month.month, metric)
-		return f.reader.store.ReadPages(ctx, g, month.first, month.last, f.plan.span)
+		return f.reader.store.ReadPages(ctx, g, month.first, month.last, f.plan.until, f.plan.span)
 	})
 }
 

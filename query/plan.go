@@ -16,6 +16,7 @@ type plan struct {
 	ring     bool
 	from, to series.Hour // the ring's part of the hours
 	months   []pages     // the earliest first
+	until    series.Hour // the pages' part ends before it: the ring has the rest
 }
 
 // pages are the days of one month whose pages are wanted.
@@ -34,7 +35,7 @@ func (r *Reader) plan(span store.Span) plan {
 	recent := now - (keys.RingSlots - 2)
 	open := min(recent, r.store.FirstOpen().FirstHour())
 	from, to := r.cut(span)
-	p := plan{span: span, to: to.Hour(), from: max(from.Hour(), open)}
+	p := plan{span: span, to: to.Hour(), from: max(from.Hour(), open), until: recent}
 	p.ring = p.to >= open && span.Wants(p.from.Start(), (p.to+1).Start()-1)
 	if from.Hour() >= recent {
 		return p

@@ -67,9 +67,11 @@ func (s *Store) ReadRings(ctx context.Context, g Group, from, to series.Hour, sp
 // manyPages is how many days make one range read of a series cheaper than a point read for each.
 const manyPages = 3
 
-// ReadPages adds what the pages of the days first..last hold and the span wants. The days lie in one month.
-func (s *Store) ReadPages(ctx context.Context, g Group, first, last series.Day, span Span) error {
-	r := reading{store: s, ctx: ctx, table: s.cfg.Tables.Pages(first), from: first.FirstHour(), to: last.FirstHour() + 23, span: span}
+// ReadPages adds what the pages of the days first..last hold of the hours before until and the span wants. The days lie in
+// one month.
+func (s *Store) ReadPages(ctx context.Context, g Group, first, last series.Day, until series.Hour, span Span) error {
+	span.elsewhere = until.Start()
+	r := reading{store: s, ctx: ctx, table: s.cfg.Tables.Pages(first), from: first.FirstHour(), to: min(last.FirstHour()+24, until) - 1, span: span}
 	if g.Scan {
 		return r.scan(g, string(keys.PageRow(g.IDs[0], last)), string(keys.PageRow(g.IDs[len(g.IDs)-1], first)))
 	}

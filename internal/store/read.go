@@ -21,7 +21,7 @@ func (s *Store) Ring(ctx context.Context, id series.ID, from, to series.Hour) (R
 
 // Pages gives what the pages of the days first..last, which lie in one month, hold of the hours from..to, of all kinds.
 func (s *Store) Pages(ctx context.Context, id series.ID, first, last series.Day, from, to series.Hour) (Run, error) {
-	return s.bothKinds(id, hours(from, to), func(g Group, span Span) error { return s.ReadPages(ctx, g, first, last, span) })
+	return s.bothKinds(id, hours(from, to), func(g Group, span Span) error { return s.ReadPages(ctx, g, first, last, last.FirstHour()+24, span) })
 }
 
 // bothKinds reads samples, and then exemplars, of one series.

@@ -17,6 +17,8 @@ type Span struct {
 	Newest              bool // of those only the newest before each t
 
 	Exemplars bool // the exemplars of this time are wanted, and no samples
+
+	elsewhere series.Millis // what lies from there on is read elsewhere; 0 for nothing. Steps go on to To
 }
 
 // kinds are the slots that hold what is wanted.
@@ -79,7 +81,7 @@ func (p Span) KeepExemplars(all []series.Exemplar, from int) []series.Exemplar {
 
 func keep[T any](p Span, all []T, from int, at func(*T) series.Millis) []T {
 	n := len(all)
-	for n > from && at(&all[n-1]) > p.To {
+	for n > from && (at(&all[n-1]) > p.To || p.elsewhere != 0 && at(&all[n-1]) >= p.elsewhere) {
 		n--
 	}
 	if p.Step > 0 {
@@ -97,23 +99,43 @@ func keep[T any](p Span, all []T, from int, at func(*T) series.Millis) []T {
 
 // keepSteps removes what lies before no step.
 func keepSteps[T any](p Span, all []T, from int, at func(*T) series.Millis) []T {
-	kept, n := from, len(all)
-	end := series.Millis(math.MinInt64) // the step that is next
-	for i := from; i < n; i++ {
-		t := at(&all[i])
-		if t < p.From {
-			continue
+	i, n := from, len(all)
+	for i < n && at(&all[i]) < p.From {
+		i++
+	}
+	kept := from
+	end := series.Millis(math.MinInt64) // the step before
+	for between := 1; i < n; {
+		if t := at(&all[i]); t > end+p.Step {
+			end = p.after(t)
+		} else {
+			end += p.Step
 		}
-		if t > end {
-			if end = p.after(t); end > p.To {
-				break
+		if end > p.To {
+			break
+		}
+		last := lastUpTo(all, i, min(i+between, n)-1, end, at)
+		between = last + 1 - i
+		if p.Newest {
+			i = last
+		}
+		for ; i <= last; i++ {
+			if at(&all[i]) > end-p.Window {
+				all[kept] = all[i]
+				kept++
 			}
 		}
-		if t <= end-p.Window || p.Newest && i+1 < n && at(&all[i+1]) <= end {
-			continue
-		}
-		all[kept] = all[i]
-		kept++
 	}
 	return all[:kept]
+}
+
+// lastUpTo finds the last that is not after end, which all[first] is not, searching around a guess.
+func lastUpTo[T any](all []T, first, guess int, end series.Millis, at func(*T) series.Millis) int {
+	for guess > first && at(&all[guess]) > end {
+		guess--
+	}
+	for guess+1 < len(all) && at(&all[guess+1]) <= end {
+		guess++
+	}
+	return guess
 }

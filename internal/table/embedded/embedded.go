@@ -390,6 +390,8 @@ type reader struct {
 	found   []table.Property
 	buffer  []byte
 	bytes   int // of all values so far
+
+	likely, likelyFound int // the size of the entity before, as neighbours are much alike
 }
 
 func (r *reader) add(it *pebble.Iterator, name []byte) error {
@@ -400,8 +402,8 @@ func (r *reader) add(it *pebble.Iterator, name []byte) error {
 	if err != nil {
 		return err
 	}
-	if r.buffer == nil {
-		r.buffer = []byte{} // so that an empty value is not nil, which would say that there is none
+	if r.buffer == nil { // then it is made, so that an empty value is not nil, which would say that there is none
+		r.buffer, r.found = make([]byte, 0, max(len(value), r.likely)), make([]table.Property, 0, max(1, r.likelyFound))
 	}
 	start := len(r.buffer)
 	r.bytes += len(value)
@@ -419,6 +421,7 @@ func (r *reader) end(page *table.Page) {
 
 func (r *reader) take() []table.Property {
 	found := r.found
+	r.likely, r.likelyFound = len(r.buffer), len(found)
 	r.found, r.buffer = nil, nil
 	return found
 }
