@@ -108,3 +108,36 @@ func checkKept(t *testing.T, p store.Span, got, want []series.Sample) {
 		t.Fatalf("%+v keeps %d samples for %d steps", p, len(got), steps)
 	}
 }
+
+// Pages are read of the hours before the ring's only; the steps behind them still look back into those.
+func TestPagesUntil(t *testing.T) {
+	const day, until = series.Day(100), series.Hour(100*24 + 10)
+	s := open(t, inMemory(t), writer("a"), day)
+	id, _ := named("x")
+	now := (day + 1).Start()
+	var want []series.Sample
+	for h := day.FirstHour() + 8; h < day.FirstHour()+12; h++ {
+		samples := every(h, 60)
+		ok(t, put(s, now, id, h, samples))
+		if h < until {
+			want = append(want, samples...)
+		}
+	}
+	ok(t, closeDays(t.Context(), s, day))
+	last := want[len(want)-1]
+	for _, c := range []struct {
+		what string
+		span store.Span
+		want []series.Sample
+	}{
+		{"all", store.Span{From: day.Start(), To: now}, want},
+		{"the newest before a step in the ring's hours", store.Span{
+			From: last.T - 10, To: now, First: until.Start() + 5, Step: store.Once, Window: until.Start() + 5 - last.T + 1, Newest: true,
+		}, want[len(want)-1:]},
+	} {
+		var run store.Run
+		g := store.Group{Bucket: s.Bucket(id), IDs: []series.ID{id}, Into: []*store.Run{&run}}
+		ok(t, s.ReadPages(t.Context(), g, day, day, until, c.span))
+		same(t, c.what, run.Floats, c.want)
+	}
+}
