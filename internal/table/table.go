@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Service holds tables. Its methods may be called from many goroutines.
@@ -117,6 +118,10 @@ var ErrNotFound = errors.New("not found")
 // it is of no use.
 var ErrLimit = errors.New("over a limit of the table service")
 
+// ErrUnavailable says that the service cannot be reached, or has no room for the call now: nothing is wrong with the call,
+// and it may be repeated later. See UnavailableError for when.
+var ErrUnavailable = errors.New("the table service is unavailable")
+
 // ErrClosed says that the service was closed.
 var ErrClosed = errors.New("the table service is closed")
 
@@ -132,3 +137,14 @@ func (e *OperationError) Error() string {
 
 // Unwrap gives the reason.
 func (e *OperationError) Unwrap() error { return e.Err }
+
+// UnavailableError is an ErrUnavailable that says why, and how long the service asks to be left alone.
+type UnavailableError struct {
+	After time.Duration // 0 where the service does not say
+	Err   error
+}
+
+func (e *UnavailableError) Error() string { return fmt.Sprintf("%v: %v", ErrUnavailable, e.Err) }
+
+// Unwrap gives ErrUnavailable and the reason.
+func (e *UnavailableError) Unwrap() []error { return []error{ErrUnavailable, e.Err} }
