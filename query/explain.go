@@ -29,6 +29,7 @@ type SelectorPlan struct {
 	PageDays  int           // days of pages
 	Rows      int64         // of all series
 	Scanned   int           // series whose neighbours are read with them, in range reads
+	Groups    int           // that the series are aggregated to while they are read; 0 where the engine does that
 }
 
 type explanationKey struct{}
@@ -43,6 +44,15 @@ func explanationOf(ctx context.Context) *Explanation {
 	return e
 }
 
+type statisticsKey struct{}
+
+// WithStatistics gives a context under which the engine evaluates queries alone, so that its statistics count all samples.
+func WithStatistics(ctx context.Context) context.Context {
+	return context.WithValue(ctx, statisticsKey{}, true)
+}
+
+func wantsStatistics(ctx context.Context) bool { return ctx.Value(statisticsKey{}) != nil }
+
 // Selectors gives the plans in the order in which the engine asked.
 func (e *Explanation) Selectors() []SelectorPlan {
 	e.mu.Lock()
@@ -51,7 +61,7 @@ func (e *Explanation) Selectors() []SelectorPlan {
 }
 
 // add notes a selection.
-func (e *Explanation) add(matchers []*labels.Matcher, s *selection, rows int64) {
+func (e *Explanation) add(matchers []*labels.Matcher, s *selection, rows int64, grouped *groupedSelection) {
 	if e == nil {
 		return
 	}
@@ -60,6 +70,9 @@ func (e *Explanation) add(matchers []*labels.Matcher, s *selection, rows int64) 
 	one := SelectorPlan{
 		Selector: (&parser.VectorSelector{LabelMatchers: matchers}).String(), Series: len(s.found), From: from, To: to, Rows: rows,
 		RingHours: p.ringHours(), Scanned: s.scanned(),
+	}
+	if grouped != nil {
+		one.Groups = len(grouped.groups)
 	}
 	if p.span.Step > 0 && p.span.Step < store.Once {
 		one.Step, one.Window = p.span.Step, p.span.Window

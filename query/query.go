@@ -102,6 +102,9 @@ func (r *Reader) queryable(ctx context.Context, expr string, opts promql.QueryOp
 	}
 	if parsed, err := r.parser.ParseExpr(expr); err == nil {
 		q.steps = !hasSubquery(parsed)
+		if !wantsStatistics(ctx) {
+			q.around = aggregations(parsed)
+		}
 	}
 	return q
 }

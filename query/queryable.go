@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -25,43 +26,74 @@ type queryable struct {
 	steps    bool
 	lookback time.Duration
 	explain  *Explanation // nil where nobody asked for one
+	// around has for each selector, in the order in which the engine asks for them, the aggregation around it; nil where
+	// none is to be done beforehand.
+	around []*aggregation
 }
 
 // Querier implements storage.Queryable.
 func (q queryable) Querier(mint, maxt int64) (storage.Querier, error) {
-	return querier{q, series.Millis(mint), series.Millis(maxt), new(atomic.Int64)}, nil
+	return &querier{queryable: q, from: series.Millis(mint), to: series.Millis(maxt)}, nil
 }
 
 type querier struct {
 	queryable
 	from, to series.Millis
-	rows     *atomic.Int64 // read so far
+	rows     atomic.Int64 // read so far
+	asked    atomic.Int64 // selectors
 }
 
 // Select implements storage.Querier. What is not to be sorted comes in the order of its rows.
-func (q querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (q *querier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	span := q.span(hints)
 	found, err := q.index.Select(ctx, q.within(span.From, span.To), matchers...)
 	if err != nil {
 		return storage.ErrSeriesSet(storageError(ctx, err))
 	}
-	s := &selection{fetch: fetch{reader: q.Reader, plan: q.plan(span)}, ctx: ctx, found: found}
-	rows := s.plan.rows(found)
+	plan := q.plan(span)
+	rows := plan.rows(found)
 	if q.rows.Add(rows) > q.cfg.MaxRows {
 		return storage.ErrSeriesSet(q.tooManyRows(q.rows.Load()))
 	}
+	s := q.selection(ctx, plan, found, sorted)
+	grouped := q.nextAggregation(hints).grouped(s)
+	q.explain.add(matchers, s, rows, grouped)
+	if grouped == nil {
+		return &seriesSet{selection: s, at: -1}
+	}
+	set, err := grouped.aggregate()
+	switch {
+	case errors.Is(err, errHistograms):
+		return &seriesSet{selection: q.selection(ctx, plan, found, sorted), at: -1}
+	case err != nil:
+		return storage.ErrSeriesSet(storageError(ctx, err))
+	}
+	return set
+}
+
+// selection prepares the reading of what was found.
+func (q *querier) selection(ctx context.Context, p plan, found []*index.Series, sorted bool) *selection {
+	s := &selection{fetch: fetch{reader: q.Reader, plan: p}, ctx: ctx, found: found}
 	if sorted {
 		slices.SortFunc(found, func(a, b *index.Series) int { return labels.Compare(a.Labels, b.Labels) })
 	} else {
 		s.inRowOrder()
 	}
 	s.split()
-	q.explain.add(matchers, s, rows)
-	return &seriesSet{selection: s, at: -1}
+	return s
+}
+
+// nextAggregation gives the aggregation around the selector that is asked for now.
+func (q *querier) nextAggregation(hints *storage.SelectHints) *aggregation {
+	n := int(q.asked.Add(1)) - 1
+	if n >= len(q.around) || q.around[n] == nil || hints == nil || hints.Func != q.around[n].op.String() {
+		return nil
+	}
+	return q.around[n]
 }
 
 // span is what a selector wants to see.
-func (q querier) span(hints *storage.SelectHints) store.Span {
+func (q *querier) span(hints *storage.SelectHints) store.Span {
 	p := store.Span{From: q.from, To: q.to}
 	if hints == nil {
 		return p
@@ -97,19 +129,19 @@ func (s *selection) inRowOrder() {
 }
 
 // LabelValues implements storage.Querier.
-func (q querier) LabelValues(ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelValues(ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	values, err := q.index.LabelValues(ctx, q.within(q.from, q.to), name, matchers...)
 	return values, nil, err
 }
 
 // LabelNames implements storage.Querier.
-func (q querier) LabelNames(ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (q *querier) LabelNames(ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher) ([]string, annotations.Annotations, error) {
 	names, err := q.index.LabelNames(ctx, q.within(q.from, q.to), matchers...)
 	return names, nil, err
 }
 
 // Close implements storage.Querier.
-func (q querier) Close() error { return nil }
+func (q *querier) Close() error { return nil }
 
 // seriesSet goes over what was found.
 type seriesSet struct {

@@ -53,7 +53,7 @@ func TestStepsSeeTheSame(t *testing.T) {
 	for _, expr := range []string{
 		"a", "a offset 17m", "a offset -1h", "sum by (i) (b)", "avg(a)", "topk(2, c)", "a + on() group_left b{i='1'}", "a @ 1796083200",
 		"a @ end()", "rate(a[5m])", "count_over_time(b[90s])", "last_over_time(c[1h] offset 1h)", "timestamp(a)", "absent(a{i='3'})",
-		"max_over_time(b[1ms])", "count_over_time(a[2m] @ 1796083200)", "quantile(0.9, c)", "count(a offset 5m) or count(b)", "-a", "abs(b) > 20",
+		"max_over_time(b[1ms])", "count_over_time(a[2m] @ 1796083200)", "quantile(0.9, c)", "quantile by (i) (0.3, {__name__=~\"a|b|c\"})", "count(a offset 5m) or count(b)", "-a", "abs(b) > 20",
 		"max_over_time(a[30m:1m])", "sum(rate(b[2m]))[10m:3m]", "sort(a)", "present_over_time(c[31s])",
 	} {
 		for _, step := range []time.Duration{time.Millisecond, 13 * time.Second, time.Minute, 10 * time.Minute, 61 * time.Minute, 5 * time.Hour} {

@@ -18,6 +18,7 @@ import (
 
 	"daybook/internal/index"
 	"daybook/internal/series"
+	"daybook/query"
 )
 
 // maxPoints is how many points a series may have in the answer to a range query, as in Prometheus.
@@ -124,6 +125,9 @@ func (c *call) evaluation(form url.Values) (e evaluation, err error) {
 	}
 	if err != nil {
 		e.cancel()
+	}
+	if form.Get("stats") != "" {
+		e.ctx = query.WithStatistics(e.ctx)
 	}
 	return e, err
 }

@@ -58,5 +58,8 @@ func (s *jsonStream) selectorPlan(p query.SelectorPlan) {
 	s.number("pageDays", int64(p.PageDays))
 	s.number("rows", p.Rows)
 	s.number("scanned", int64(p.Scanned))
+	if p.Groups > 0 {
+		s.number("groups", int64(p.Groups))
+	}
 	s.WriteObjectEnd()
 }
